@@ -31,7 +31,7 @@ def lent_template(template: TemplateProcess) -> Iterator[None]:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("grader.grade.processes.TemplateProcess", lambda: kept)
-        alone = partial(template.start, beside=False)
+        alone = partial(template.start, with_prefork_server=False)
         patch.setattr("grader.grade.processes.start_alone", alone)
         yield
 

@@ -56,7 +56,7 @@ class WarmPython:
                 file.write_text(typed if file.name == "typed" else "", encoding="utf-8")
             request = arguments, str(cwd), environment, [*map(str, files)]
             process, connection = self._template.start(
-                "tests.warm:run_command", *request, beside=False
+                "tests.warm:run_command", *request, with_prefork_server=False
             )
             with connection:
                 process.join(HANG_SECONDS)

@@ -120,7 +120,7 @@ def grader_for(
         # Existing objects are used until the end, so exclude them from garbage collection.
         gc.freeze()
         if core is not None:
-            sandbox.stay_on(core)  # loading the tests was faster with several threads
+            sandbox.pin_to_core(core)  # loading the tests was faster with several threads
         yield grader
 
 

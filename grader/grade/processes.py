@@ -66,7 +66,7 @@ def processes(isolation: Isolation = Isolation.SANDBOX, *, beside: bool = True) 
     with undisturbed():
         template.__enter__()
     try:
-        yield partial(template.start, beside=beside)
+        yield partial(template.start, with_prefork_server=beside)
     finally:
         with undisturbed():
             template.__exit__(None, None, None)

@@ -1,6 +1,7 @@
 """Confine a process permanently: limit its files, system calls and resources. Linux only.
 
-The order of the steps in `confine` matters, as a step may need a right that a later step removes.
+The order of the steps in `confine` matters, because a step may need a right that a later step
+removes.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from grader.sandbox.libc import (
 def confine(
     memory: int, cpu_seconds: int, uid: int | None, paths: Iterable[str], parent: int
 ) -> None:
-    """Confine this process for the rest of its life.
+    """Confine this process permanently.
 
     Args:
-        memory: bytes of address space in addition to the current size.
+        memory: the allowed bytes of address space in addition to the current size.
         cpu_seconds: the limit of CPU time in seconds.
-        uid: the user to become, if this process runs as root; None to keep the user.
+        uid: the id of the user that this process becomes, which requires root; None to keep the
+            current user.
         paths: files and folders that stay readable.
         parent: the process that started this process. If it ends, this process is killed.
 
@@ -37,13 +39,14 @@ def confine(
     die_with(parent)
     if uid is not None:
         become(uid)
-        die_with(parent)  # a change of user clears this setting
+        die_with(parent)  # the kernel clears this setting when the user changes
     limit_resources(memory, cpu_seconds, private_uid=uid is not None)
     gain_no_privileges()
     hide_from_debuggers()
     landlock.restrict_files(paths)
     os.environ.clear()
-    # Without it, some libraries start threads when they are loaded. os.environ stays empty.
+    # Without this variable, some libraries start threads when they are loaded. `putenv` sets it
+    # without adding it to os.environ.
     os.putenv("OMP_NUM_THREADS", "1")
     seccomp.restrict_calls()
 
@@ -61,11 +64,12 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
     """Limit memory, CPU time and files.
 
     Args:
-        memory: bytes of address space in addition to the current size. torch alone maps more than
-            half a gigabyte.
-        cpu_seconds: seconds of CPU time after which the process gets SIGXCPU; one second later it
-            gets SIGKILL.
-        private_uid: whether no other process has this user, so that threads can be limited.
+        memory: the allowed bytes of address space in addition to the current size. torch alone
+            maps more than half a gigabyte.
+        cpu_seconds: the seconds of CPU time after which the process gets SIGXCPU. One second later,
+            it gets SIGKILL.
+        private_uid: whether only this process runs as its user. Then the user's number of threads
+            is limited, too.
 
     Raises:
         OSError: an inherited limit of this process is lower.
@@ -98,7 +102,7 @@ _FIRST_UID, _UIDS = 60500, 4000
 
 
 def pick_uid(process: int) -> int:
-    """Return an unused user id, which differs between running processes."""
+    """Return the user id for a worker, computed from its process id. No real user has this id."""
     return _FIRST_UID + process % _UIDS
 
 
@@ -113,7 +117,7 @@ def become(uid: int) -> None:
 def may_become(uid: int, paths: Iterable[str]) -> bool:
     """Return whether this process can become `uid` and still read `paths`.
 
-    For example, the user can't read an interpreter in the private home directory of another user.
+    It can't, for example, if the Python interpreter is in the private home directory of root.
     """
     if os.geteuid() != 0:
         return False

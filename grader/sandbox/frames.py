@@ -11,20 +11,23 @@ from collections.abc import Callable
 _LENGTH = struct.Struct("<I")
 _AT_ONCE = 1 << 20
 
-Left = Callable[[], float]
-"""Returns how many seconds to wait before calling it again; raises TimeoutError at the end."""
+TimeLeft = Callable[[], float]
+"""A function that returns how many seconds to wait before it is called again.
+
+It raises TimeoutError when the time is over.
+"""
 
 
 class ProtocolError(Exception):
     """The received bytes are not a valid message."""
 
 
-class Closed(Exception):  # noqa: N818  (an event)
+class Closed(Exception):  # noqa: N818  (an event, not an error)
     """The peer closed the connection."""
 
 
-def within(seconds: float) -> Left:
-    """Return a function that returns the rest of a time limit, which starts now, in seconds."""
+def within(seconds: float) -> TimeLeft:
+    """Start a time limit, and return a function that returns the remaining seconds."""
     deadline = time.monotonic() + seconds
 
     def left() -> float:
@@ -42,29 +45,30 @@ def send_frame(channel: socket.socket, content: bytes) -> None:
     channel.sendall(content)
 
 
-def receive_frame(channel: socket.socket, most: int, left: Left | None = None) -> bytes:
+def receive_frame(channel: socket.socket, most: int, time_left: TimeLeft | None = None) -> bytes:
     """Return the next message.
 
     Args:
         channel: the connection to read from.
         most: the maximum number of bytes of the message.
-        left: returns how many seconds to wait, or raises TimeoutError; None to wait forever.
+        time_left: returns how many seconds to wait, or raises TimeoutError. If it is None, wait
+            forever.
 
     Raises:
         Closed: the peer closed the connection.
         ProtocolError: the message is too long.
         TimeoutError: the message took too long.
     """
-    (size,) = _LENGTH.unpack(_received(channel, _LENGTH.size, left))
+    (size,) = _LENGTH.unpack(_received(channel, _LENGTH.size, time_left))
     if size > most:
         raise ProtocolError("a message is too long")
-    return _received(channel, size, left)
+    return _received(channel, size, time_left)
 
 
-def _received(channel: socket.socket, size: int, left: Left | None) -> bytes:
+def _received(channel: socket.socket, size: int, time_left: TimeLeft | None) -> bytes:
     content = bytearray()
     while len(content) < size:
-        while left is not None and not select.select([channel], [], [], left())[0]:
+        while time_left is not None and not select.select([channel], [], [], time_left())[0]:
             pass
         part = channel.recv(min(size - len(content), _AT_ONCE))
         if not part:

@@ -9,19 +9,19 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
-from grader.sandbox.libc import ask, system_call
+from grader.sandbox.libc import system_call, try_system_call
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 
 
 def version() -> int:
-    """Return the version of Landlock in the kernel; 0 if the kernel has no Landlock."""
-    return max(0, ask(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(1)))
+    """Return the version of Landlock in the kernel, or 0 if the kernel has no Landlock."""
+    return max(0, try_system_call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(1)))
 
 
 def restrict_files(paths: Iterable[str]) -> None:
-    """Make all files unwritable, and make all files unreadable except `paths`.
+    """Allow this process to read only `paths`, and to write no files.
 
     Raises:
         OSError: the kernel has no Landlock, or refuses the restriction.
@@ -32,7 +32,7 @@ def restrict_files(paths: Iterable[str]) -> None:
     rights = {1: 13, 2: 14, 3: 15, 4: 15}.get(offered, 16)
     network = 0b11 if offered >= 4 else 0
     scopes = 0b11 if offered >= 6 else 0
-    # Fields that are unknown to this version must be omitted or 0.
+    # Fields that this version of Landlock doesn't know must be omitted or 0.
     attributes = struct.pack("=QQQ", (1 << rights) - 1, network, scopes)
     size = 8 if offered < 4 else 16 if offered < 6 else 24
     ruleset = system_call(
@@ -61,10 +61,10 @@ def readable_paths(secret: Iterable[str], wanted: Iterable[str] = ()) -> tuple[s
     Args:
         secret: files and folders that must stay unreadable. A folder that contains a secret path
             is replaced by its entries without secret paths.
-        wanted: folders to read in addition to Python's folders.
+        wanted: folders that must be readable in addition to Python's folders.
     """
     hidden = [Path(s).resolve() for s in secret]
-    # Files that the system reads to load a library, and devices without content.
+    # A file that the system reads when it loads a library, and devices that store no data.
     paths = {"/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/urandom"}
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     for folder in {*folders, *wanted, *_library_folders()}:
@@ -83,7 +83,10 @@ def _library_folders() -> set[str]:
 
 
 def _without(path: Path, hidden: list[Path]) -> list[Path]:
-    """Return `path`, or its entries without secret paths if it contains a secret path."""
+    """Return the paths to allow instead of `path`, so that no path in `hidden` is allowed.
+
+    This is `path` itself, unless it contains a hidden path or is in a hidden folder.
+    """
     if any(path.is_relative_to(secret) for secret in hidden):
         return []
     if not any(secret.is_relative_to(path) for secret in hidden):

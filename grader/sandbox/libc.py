@@ -22,15 +22,15 @@ def system_call(number: int, *arguments: object) -> int:
     Raises:
         OSError: the kernel refuses the call.
     """
-    result = ask(number, *arguments)
+    result = try_system_call(number, *arguments)
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"system call {number}: {os.strerror(code)}")
     return result
 
 
-def ask(number: int, *arguments: object) -> int:
-    """Make a system call and return its result, negative if the kernel refuses the call."""
+def try_system_call(number: int, *arguments: object) -> int:
+    """Make a system call and return its result. It is negative if the kernel refuses the call."""
     return int(_libc.syscall(number, *arguments))
 
 
@@ -38,7 +38,8 @@ def die_with(parent: int) -> None:
     """Let the kernel kill this process when its parent ends in any way.
 
     Args:
-        parent: the process that started this process. If it has ended already, exit at once.
+        parent: the process that started this process. If the parent has already ended, this
+            process exits at once.
     """
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -51,12 +52,15 @@ def hide_from_debuggers() -> None:
 
 
 def gain_no_privileges() -> None:
-    """Prevent this process from gaining privileges, as the kernel requires for a seccomp filter."""
+    """Prevent this process from gaining privileges.
+
+    The kernel requires this before it accepts a seccomp filter.
+    """
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities that this process could get in addition to its user's rights."""
+    """Drop all capabilities (rights of root) that this process could otherwise get later."""
     for capability in range(64):
         if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
@@ -65,11 +69,11 @@ def drop_capabilities() -> None:
 def keep_access_times() -> bool:
     """Remount all file systems for this process and its forks, without recording access times.
 
-    Most file systems record once a day when a file was last read. By reading one of Python's files
-    or not, a worker could pass a bit on to a worker of a later run.
+    Most file systems record when a file was last read, about once a day. A worker could therefore
+    pass a bit to a worker of a later run: it reads one of Python's files, or does not.
 
-    Other processes keep their mounts. Without the rights of root, or if the system restricts root,
-    nothing changes.
+    The mounts of other processes don't change. If this process is not root, or if the system
+    restricts root, nothing changes.
 
     Returns:
         Whether the mounts were changed.
@@ -78,7 +82,7 @@ def keep_access_times() -> bool:
     arguments = attributes, ctypes.c_size_t(len(attributes))
     everywhere = ctypes.c_int(_HERE), b"/", ctypes.c_uint(_RECURSIVE)
     has_mounts_of_its_own = _libc.unshare(_CLONE_NEWNS) == 0
-    return has_mounts_of_its_own and ask(_MOUNT_SETATTR, *everywhere, *arguments) == 0
+    return has_mounts_of_its_own and try_system_call(_MOUNT_SETATTR, *everywhere, *arguments) == 0
 
 
 def _prctl(option: int, value: int) -> None:

@@ -1,16 +1,16 @@
 """The prefork server: a process that has loaded torch, and forks a worker for each request.
 
-The server starts with a clean environment, so neither the server nor a worker has data of the
-solutions or the trusted process. The server has one thread, keeps no secret and never runs student
-code.
+The server starts with a clean environment, so neither the server nor a worker contains data of the
+solutions or of the trusted process. The server has one thread, keeps no secret and never runs
+student code.
 
     trusted process                 this process                    workers
     --- "fork" + a socket ------>   fork, confine, serve  ------->  respond on that socket
     --- "end" ------------------>   kill, wait
     <-- exit code ---------------
 
-For a "prepare" request, it forks a new prefork server, which loads a problem's tests or torch's
-compiler, or removes forbidden functions. So this work is done once, and not in each worker.
+For a "prepare" request, the server forks a new prefork server, which loads a problem's tests or
+torch's compiler, or removes forbidden functions. So this work is done once, and not in each worker.
 
 When the connection of a server closes, the server kills its workers and exits.
 """
@@ -48,12 +48,12 @@ _ROUNDING = 0.1
 """The maximum difference between the kernel's two measurements of CPU time, in seconds."""
 
 _LATE = (
-    "torch._decomp.decompositions_for_jvp",  # derivatives in forward mode
+    "torch._decomp.decompositions_for_jvp",  # forward-mode derivatives
     "torch.masked.maskedtensor._ops_refs",
     "torch.nested._internal.ops",
     "torch.nested._internal.sdpa",
     "torch.utils.flop_counter",
-    "torch._inductor.compiler_bisector",  # the derivative as a function, in torch 2.6
+    "torch._inductor.compiler_bisector",  # derivatives of functions in torch 2.6
 )
 """Modules with forbidden functions that torch loads at first use."""
 
@@ -62,25 +62,25 @@ def main(channel: socket.socket) -> None:
     """Serve requests until the connection closes.
 
     Args:
-        channel: the connection to the trusted process. Its first message has `memory` in bytes,
-            `cpu_seconds`, `secret` paths and `wanted` paths.
+        channel: the connection to the trusted process. The first message on it contains `memory` in
+            bytes, `cpu_seconds`, `secret` paths and `wanted` paths.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.chdir("/")
     keep_access_times()
     prepare_torch()
     removable()
-    server = _settled(channel)
+    server = _configured_server(channel)
     hide_from_debuggers()
     _freeze()
     server.run()
 
 
-def _settled(channel: socket.socket) -> PreforkServer:
+def _configured_server(channel: socket.socket) -> PreforkServer:
     """Read the settings, and return a server with these settings.
 
-    Every worker has a copy of this process's frames. This function returns before a worker is
-    forked, so that no frame contains the settings.
+    Every worker inherits a copy of this process's frames. The settings are local variables of this
+    function, which returns before a worker is forked, so that no inherited frame contains them.
     """
     message = channel.recv(_SETTINGS)
     if not message:
@@ -96,16 +96,16 @@ def load_compiler() -> None:
     """Load the modules of torch's compiler, which takes nearly as long as loading torch.
 
     The meta device and the optimizers need these modules, even if nothing is compiled. A worker
-    could not load them later, as they contain forbidden functions. The same is true for the modules
-    in `_LATE`, which load in a tenth of a second.
+    could not load them later, because they contain forbidden functions. The modules in `_LATE` are
+    loaded here for the same reason, in a tenth of a second.
     """
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     with suppress(Exception):  # not every version of torch has this module
         from torch._subclasses.fake_tensor import FakeTensorMode
 
-        FakeTensorMode().from_tensor(torch.ones(1))  # torch 2.6 loads many more modules for this
+        FakeTensorMode().from_tensor(torch.ones(1))  # in torch 2.6, this loads many more modules
     for name in _LATE:
-        # Not every version of torch has all of these modules, and some need the user's name.
+        # Some versions of torch lack some of these modules, and some modules need the user's name.
         with suppress(Exception):
             importlib.import_module(name)
     removable()
@@ -115,8 +115,8 @@ class PreforkServer:
     """Forks workers and further prefork servers on request.
 
     Args:
-        channel: the connection that requests arrive on.
-        memory: bytes that a worker may use.
+        channel: the connection on which requests arrive.
+        memory: bytes that a worker may use in addition to its memory when it is forked.
         cpu_seconds: the limit of a worker's CPU time in seconds.
         paths: files and folders that workers may read.
         own_uid: whether each worker gets a separate user id.
@@ -168,7 +168,10 @@ class PreforkServer:
             self._channel.send(json.dumps(response | {"id": request["id"]}).encode())
 
     def end_workers(self) -> None:
-        """Kill all workers, and wait for the forked servers, which exit as connections close."""
+        """Kill all workers, and wait until the forked servers have exited.
+
+        These servers exit because the trusted process closes their connections.
+        """
         while self._workers:
             end(self._workers.pop(), 0.0)
         while self._servers:
@@ -176,10 +179,10 @@ class PreforkServer:
 
     def _carry_out(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         if request["do"] == "prepare":
-            self._servers.add(self._prepared(request, *descriptors))
+            self._servers.add(self._fork_server(request, *descriptors))
             return {}
         if request["do"] == "fork":
-            process = self._fork(*descriptors)
+            process = self._fork_worker(*descriptors)
             self._workers.add(process)
             return {"worker": process}
         process = request["worker"]
@@ -190,21 +193,22 @@ class PreforkServer:
         out_of_time = seconds > self._cpu_seconds - _ROUNDING
         return {"code": code, "killed": killed, "out_of_time": out_of_time}
 
-    def _prepared(self, request: dict[str, Any], channel: int) -> int:
+    def _fork_server(self, request: dict[str, Any], channel: int) -> int:
         """Fork a server, prepare it as requested, and return its process id.
 
         Args:
-            request: the `forbidden` functions, whether to load the `compiler`, and tests to
-                `load`: a function and the folder to call it with.
-            channel: the connection on which the new server receives requests.
+            request: contains `forbidden`, the functions to remove; `compiler`, whether to load
+                torch's compiler; and `load`, a function that loads tests and the folder to call it
+                with, or None.
+            channel: the descriptor on which the new server receives requests.
         """
         if request["load"]:
-            recording.load_code(request["load"][0])  # here, as all servers with tests need it
+            recording.load_code(request["load"][0])  # here, because all servers with tests need it
         parent = os.getpid()
         process = os.fork()
         if process:
             return process
-        # In the new server, which must never return into the loop of this server.
+        # This is the new server, which must never return into the loop of the old server.
         try:
             die_with(parent)
             self._channel.close()
@@ -224,12 +228,12 @@ class PreforkServer:
         finally:
             os._exit(1)
 
-    def _fork(self, channel: int) -> int:
+    def _fork_worker(self, channel: int) -> int:
         parent = os.getpid()
         process = os.fork()
         if process:
             return process
-        # In the worker, which must never return into the loop of the server.
+        # This is the worker, which must never return into the loop of the server.
         try:
             hide_own_modules()
             kept = socket.socket(fileno=keep_only(channel))
@@ -239,7 +243,7 @@ class PreforkServer:
             os._exit(1)
 
     def _confine(self, channel: socket.socket, parent: int) -> None:
-        """Confine this process before it reads student code, and report success or the error."""
+        """Confine this process before it reads student code, and send an error or an empty text."""
         try:
             os.setsid()
             uid = pick_uid(os.getpid()) if self._own_uid else None

@@ -44,7 +44,7 @@ class SubmissionBudget:
 
 
 class Recorder:
-    """The connection to one worker. Its constructor sends the worker an order.
+    """The connection to one worker. The constructor sends the student's file and an order.
 
     Args:
         process: the worker.
@@ -75,7 +75,7 @@ class Recorder:
         except OSError:
             raise self._failure() from None
         self._stopwatch = Stopwatch(process.pid)
-        self._unread = 0.0  # wall time since the stopwatch was read
+        self._unread = 0.0  # seconds of wall time since the stopwatch was read
 
     def receive(self, most: float | None = None) -> tuple[bytes, float]:
         """Return the next message, and the wall time until it arrived, in seconds.
@@ -96,7 +96,7 @@ class Recorder:
                 message = receive_frame(self._process.channel, _MOST_BYTES, limit.left)
             finally:
                 wall = time.monotonic() - started
-                self._charge(wall)  # while the worker's time can still be measured
+                self._charge(wall)  # must precede the worker's end
         except TimeoutError:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, NO_END) from None

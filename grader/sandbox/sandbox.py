@@ -24,17 +24,19 @@ T = TypeVar("T")
 class Sandbox:
     """A context manager that runs student code in separate processes.
 
-    Entering it starts the processes. Use it from one thread of the process that enters it.
+    Entering the context starts the processes. Use the sandbox from only one thread, in the process
+    that entered the context.
 
     Args:
         level: the isolation of student code. `SANDBOX` requires Linux.
         call_seconds: the time limit of one call of student code in seconds.
-        submission_seconds: the time limit of all calls of one submission together; see `budget`.
+        submission_seconds: the time limit in seconds of all calls of one submission together; see
+            `budget`.
         memory_mb: the memory of a worker in addition to torch's memory, in MB. Only the level
             `SANDBOX` limits memory.
-        capture: whether to keep printed text of student code instead of discarding it.
-        prefork_server: the connection to a prefork server that waits for its settings, from
-            `TemplateProcess`. Without it, a fresh interpreter is started, which takes seconds.
+        capture: whether to keep text that student code prints, instead of discarding it.
+        prefork_server: the connection to a prefork server of a `TemplateProcess` that waits for its
+            settings. Without it, a fresh interpreter is started, which takes seconds.
 
     Attributes:
         level: the isolation of student code.
@@ -87,21 +89,23 @@ class Sandbox:
         if self._workers is not None:
             self._workers.close()
 
-    def stay_on(self, core: int) -> None:
-        """Pin this process and its workers to one core. Linux only.
+    def pin_to_core(self, core: int) -> None:
+        """Pin this process and its workers to one processor core. Linux only.
 
-        These processes run in turns. Switching on one core is faster than waking another core.
+        These processes run in turns, and switching between processes on one core is faster than
+        waking another core.
         """
         if self._workers is not None and hasattr(os, "sched_setaffinity"):
             for process in (0, *self._workers.processes):
-                with suppress(OSError):  # if the system refuses it, grading takes longer
+                with suppress(OSError):  # if the system refuses this, grading is only slower
                     os.sched_setaffinity(process, {core})
 
     def budget(self, seconds: float | None = None) -> SubmissionBudget:
-        """Return the budget of a submission, which all files of the submission share.
+        """Return a new time budget for a submission. All files of the submission share it.
 
         Args:
-            seconds: the time limit of all calls together, if it is less than the default.
+            seconds: the time limit of all calls together. If it is None or more than
+                `submission_seconds`, use `submission_seconds`.
         """
         usual = self._submission_seconds
         return SubmissionBudget(
@@ -116,7 +120,7 @@ class Sandbox:
         forbidden: tuple[str, ...],
         budget: SubmissionBudget,
     ) -> Recorder:
-        """Start a worker that runs tests on a file, and return the connection to it.
+        """Start a worker that runs tests on a file, and return the connection to the worker.
 
         Args:
             preloaded: the tests, which the worker has loaded already. Without tests, the worker
@@ -138,7 +142,7 @@ class Sandbox:
         return self._with_workers(start)
 
     def _with_workers(self, do: Callable[[Workers], T]) -> T:
-        """Call `do`. If it fails, restart the prefork server and call `do` once more."""
+        """Call `do`. If it raises SandboxError, restart the prefork server and call `do` again."""
         if self._workers is None:
             raise SandboxError("the sandbox was not entered")
         try:
@@ -180,7 +184,7 @@ class Sandbox:
             raise
         if holes:
             workers.close()
-            raise SandboxError(f"its self-test found a hole ({'; '.join(holes)})")
+            raise SandboxError(f"the sandbox failed its self-test ({'; '.join(holes)})")
         return workers
 
 

@@ -1,4 +1,4 @@
-"""Restrict system calls with seccomp, with a program for the kernel's packet filter."""
+"""Restrict system calls with seccomp: the kernel runs a filter program before each system call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grader.sandbox.libc import ask, system_call
+from grader.sandbox.libc import system_call, try_system_call
 
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
@@ -24,7 +24,7 @@ _REFUSED: _Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
 
 @dataclass(frozen=True)
 class _Machine:
-    """An architecture.
+    """A processor architecture.
 
     Attributes:
         mark: the id of the architecture in a filter.
@@ -78,28 +78,28 @@ _MACHINES = {
     ),
 }
 
-_FCNTL = (0, 1, 2, 3, 4, 1030)  # duplicate and read or set flags; no signals, no locks, no leases
+_FCNTL = (0, 1, 2, 3, 4, 1030)  # duplicate a descriptor, read or set its flags; no signals or locks
 _IOCTL = (0x5401, 0x541B, 0x5421, 0x5450, 0x5451)  # terminal test, number of unread bytes, flags
 _PRCTL = (15, 16)  # the name of a thread
 
 
 def usable() -> bool:
-    """Return whether this machine has a table of system calls and a kernel with seccomp."""
+    """Return whether `_MACHINES` contains this machine and the kernel supports seccomp."""
     machine = _MACHINES.get(platform.machine())
     if machine is None or struct.calcsize("P") != 8:
         return False
-    # Query whether the kernel knows the action "return an errno"; that changes nothing.
+    # Only query whether the kernel supports the action "return an errno".
     action = ctypes.c_uint32(_ERRNO)
-    return ask(machine.seccomp, 2, 0, ctypes.byref(action)) == 0
+    return try_system_call(machine.seccomp, 2, 0, ctypes.byref(action)) == 0
 
 
 def restrict_calls() -> None:
-    """Allow this process only the listed system calls; any other system call fails with EPERM.
+    """Allow this process only the system calls in the table; other calls then fail with EPERM.
 
-    The list contains no system call that starts a process or a thread.
+    The table contains no system call that starts a process or a thread.
 
     Raises:
-        OSError: there is no table for this machine, or the kernel refuses.
+        OSError: there is no table for this machine, or the kernel refuses the filter.
     """
     machine = _MACHINES.get(platform.machine())
     if machine is None:
@@ -117,12 +117,12 @@ def _program(machine: _Machine) -> list[_Instruction]:
         "fcntl": _argument_in(1, _FCNTL),
         "ioctl": _argument_in(1, _IOCTL),
         "prctl": _argument_in(0, _PRCTL),
-        # The process may only read its limits: a lower limit could get it killed by the kernel.
+        # The process may only read its limits: with a lower limit, the kernel could kill it.
         "prlimit64": [*_argument_is(0, 0), *_argument_is(2, 0), _ALLOWED],
         # The process may send itself signals, except SIGKILL, which the grader would attribute to
         # the machine.
         "tgkill": [*_argument_is(0, os.getpid()), *_argument_is_not(2, signal.SIGKILL), _ALLOWED],
-        # Only to the connected peer and without flags, so no other process notices.
+        # The process may send only to its connected peer and without flags.
         "sendto": [*_argument_is(3, 0), *_argument_is(4, 0), _ALLOWED],
     }
     program: list[_Instruction] = [
@@ -136,12 +136,12 @@ def _program(machine: _Machine) -> list[_Instruction]:
         program += condition
     for number in calls.values():
         program += [(_EQUAL, 0, 1, number), _ALLOWED]
-    # This also refuses the 32-bit calls of x86-64, as their numbers have a high bit set.
+    # This also refuses 32-bit system calls on x86-64, because their numbers have a high bit set.
     return [*program, _REFUSED]
 
 
 def _argument_in(position: int, values: Iterable[int]) -> list[_Instruction]:
-    """Return instructions that allow a call if an argument is in `values`, else refuse the call."""
+    """Return instructions that allow a call if an argument is in `values`, and refuse others."""
     checks = [(_LOAD, 0, 0, _high(position)), (_EQUAL, 1, 0, 0), _REFUSED]
     checks += [(_LOAD, 0, 0, _low(position))]
     for value in values:

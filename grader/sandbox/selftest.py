@@ -1,4 +1,4 @@
-"""Attack a worker of the sandbox before student code runs in one."""
+"""Attack a worker of the sandbox, before any worker runs student code."""
 
 from __future__ import annotations
 
@@ -91,7 +91,11 @@ _NAMES = [line[4 : line.index("(")] for line in _ATTACKS.splitlines() if line.en
 
 
 def attack(workers: Workers) -> list[str]:
-    """Attack a worker, and return the successful attacks; empty if the sandbox is effective."""
+    """Attack a worker, and return the names of the attacks that succeeded.
+
+    If the worker fails, return the message of its failure. If the sandbox is effective, the list is
+    empty.
+    """
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         secret = Path(folder) / "secret.txt"

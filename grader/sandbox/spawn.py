@@ -1,7 +1,8 @@
 """Spawn workers from the trusted process.
 
 `ForkedWorkers` requests workers from a prefork server, which forks and confines them.
-`SpawnedWorkers` starts a fresh interpreter for each worker, on every system, without confinement.
+`SpawnedWorkers` starts a fresh interpreter for each worker. It works on every system, but does not
+confine the workers.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ _BOOT_WORKER = (
 
 @dataclass(frozen=True)
 class WorkerEnding:
-    """The way in which a worker ended.
+    """How a worker ended.
 
     Attributes:
-        code: the exit code; -N after signal N.
+        code: the exit code, or -N after signal N.
         killed: whether the grader killed the worker while it was running.
         out_of_time: whether the worker had used all its CPU time.
     """
@@ -73,7 +74,7 @@ class Preloaded:
     Attributes:
         load: the function that loads the code, as `package.module:function`. It is called with a
             temporary folder, and returns a `RunOrder` of `worker.recording`.
-        files: the files of this folder, by their paths.
+        files: the contents of the files in this folder, by their paths.
     """
 
     load: str
@@ -81,7 +82,7 @@ class Preloaded:
 
     @contextmanager
     def written(self) -> Iterator[list[str]]:
-        """Yield the function and a temporary folder with its files."""
+        """Write `files` into a temporary folder, and yield `load` and the folder's path."""
         with TemporaryDirectory() as folder:
             for name, content in self.files.items():
                 path = Path(folder, name)
@@ -106,8 +107,8 @@ class WorkerProcess(ABC):
         """Kill the process, unless it exits within a grace period.
 
         Args:
-            grace: the grace period in seconds. Use it for a process that has closed its connection,
-                as the process exits a little later.
+            grace: the grace period in seconds. A process that has closed its connection needs it,
+                because such a process exits a little later.
         """
 
 
@@ -115,7 +116,7 @@ class Workers(ABC):
     """A source of workers.
 
     Attributes:
-        processes: ids of the processes that workers are forked from.
+        processes: the ids of the processes from which workers are forked.
     """
 
     processes: tuple[int, ...] = ()
@@ -138,11 +139,11 @@ class Workers(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the processes that workers are forked from. Each worker is ended separately."""
+        """End the processes from which workers are forked, but not workers that still run."""
 
 
 class _WorkerKind(NamedTuple):
-    """The preparation of workers before the fork: loaded code and removed functions.
+    """The preparation of a prefork server, and of the workers that are forked from it.
 
     Attributes:
         forbidden: the functions that are removed.
@@ -156,7 +157,10 @@ class _WorkerKind(NamedTuple):
 
     @property
     def origin(self) -> _WorkerKind:
-        """The kind of the server to fork from. Functions are removed last, after loading code."""
+        """The kind of the server from which a server of this kind is forked.
+
+        Functions are removed in the last fork, after code was loaded.
+        """
         if self.forbidden:
             return self._replace(forbidden=())
         return self._replace(preloaded=None) if self.preloaded else _WorkerKind()
@@ -165,9 +169,8 @@ class _WorkerKind(NamedTuple):
 class ForkedWorkers(Workers):
     """Workers that prefork servers fork and confine. Linux only.
 
-    Each `_WorkerKind` has a separate server, which is forked from another server. There is a kind
-    with torch's compiler, a kind for each half of the tests, and a kind for each set of forbidden
-    functions.
+    Each `_WorkerKind` has a separate server, which is forked from the server of another kind. Kinds
+    differ in the loaded tests, in the removed functions, and in whether torch's compiler is loaded.
 
     Args:
         memory: bytes that a worker may use in addition to torch's memory.
@@ -217,13 +220,13 @@ class ForkedWorkers(Workers):
         return process
 
     def _server(self, kind: _WorkerKind) -> RequestChannel:
-        """Return the server for workers of a kind."""
+        """Return the server of a kind. Start it at the first call."""
         if kind not in self._servers:
-            self._servers[kind] = self._prepared(kind, self._server(kind.origin))
+            self._servers[kind] = self._fork_server(kind, self._server(kind.origin))
         return self._servers[kind]
 
-    def _prepared(self, kind: _WorkerKind, origin: RequestChannel) -> RequestChannel:
-        """Make a server fork a new server, and wait until the new server is prepared."""
+    def _fork_server(self, kind: _WorkerKind, origin: RequestChannel) -> RequestChannel:
+        """Let `origin` fork a server of a kind, and wait until the new server is prepared."""
         preloaded = None if kind.forbidden else kind.preloaded
         ours, theirs = message_pair()
         with preloaded.written() if preloaded else nullcontext() as load:
@@ -260,9 +263,9 @@ class _ForkedWorker(WorkerProcess):
 
 
 def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
-    """Read a worker's first message, which is empty or an error.
+    """Wait for a worker's first message, which is an error or, if the worker is ready, empty.
 
-    Call this before the worker gets student code.
+    Call this before the worker receives student code.
     """
     try:
         reason = receive_frame(process.channel, _MOST_REASON, within(seconds)).decode()
@@ -274,7 +277,7 @@ def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
 
 
 class SpawnedWorkers(Workers):
-    """Workers that are fresh interpreters, separate from this process but not confined."""
+    """Workers in fresh interpreters. They are separate from this process, but not confined."""
 
     def spawn(
         self, preloaded: Preloaded | None, forbidden: tuple[str, ...], source: bytes

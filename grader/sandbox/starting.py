@@ -3,13 +3,14 @@
     with TemplateProcess() as template:
         process, connection = template.start("grader.grade.job:serve", course)
 
-runs `serve(connection, prefork_server, course)` of that module in a process that has torch loaded
-already. There, `ForkedWorkers(..., prefork_server=prefork_server)` starts no interpreter. This
-works on Linux only. `template` explains what each process inherits. `start_alone` works on all
-systems: it starts a trusted process in a separate interpreter, without a prefork server.
+calls `serve(connection, prefork_server, course)` of that module in a process that has already
+loaded torch. In this process, `ForkedWorkers(..., prefork_server=prefork_server)` starts no other
+interpreter. This works on Linux only; `template` explains what each process inherits.
+`start_alone` works on all systems: it starts a trusted process in a separate interpreter, without a
+prefork server.
 
-A clean interpreter inherits nothing from this process. All student code runs in its forks.
-This module does not import torch, so a command can start such processes without loading it.
+A clean interpreter inherits nothing from this process. All student code runs in forks of a clean
+interpreter. This module does not import torch, so a command can use it without loading torch.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ START_SECONDS = 120.0
 RESPONSE_SECONDS = 60.0
 """The time limit for a response of an interpreter that has loaded torch."""
 
-# The program of a fresh interpreter. It reads its configuration from standard input, as student
-# code could read arguments. The course is on its path only while it imports the grader's modules.
+# The program of a fresh interpreter. It reads its configuration from standard input, because
+# student code could read the arguments of the command line. The root folder is on `sys.path` only
+# while the program imports the grader's modules.
 BOOT = """
 import base64, gc, json, os, socket, sys
 gc.disable()  # while torch is loaded, which makes no garbage
@@ -68,9 +70,9 @@ def boot(
     """Start an interpreter with the given program, and pass the channel on to it.
 
     Args:
-        program: `BOOT` for a function of a module, followed by the call.
+        program: `BOOT`, formatted for a function of a module, followed by a call of the function.
         channel: the channel. It is closed in this process.
-        config: the program's configuration; the folders of grader and libraries are added.
+        config: the program's configuration. `boot` adds the folders of the grader and of libraries.
         quiet: whether to suppress the program's output and warnings.
     """
     on_windows = sys.platform == "win32"
@@ -99,12 +101,12 @@ def _warnings(quiet: bool) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the complete environment of the new interpreter."""
-    # Arenas of the C library and threads of OpenMP would count against the memory limit.
+    """Return all environment variables of a new interpreter."""
+    # Additional arenas of malloc and threads of OpenMP would count against the memory limit.
     fixed = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "CUDA_VISIBLE_DEVICES": ""}
-    fixed["OMP_WAIT_POLICY"] = "passive"  # idle threads, if there are any, use no core
-    # Use large pages where available (glibc 2.35 or later). Otherwise providing small pages for
-    # tensors is half of a worker's system time.
+    fixed["OMP_WAIT_POLICY"] = "passive"  # idle threads use no core
+    # Use large memory pages if possible (glibc 2.35 or later). Providing small pages for tensors
+    # would be half of a worker's system time.
     fixed["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
     kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
     return fixed | {name: os.environ[name] for name in kept if name in os.environ}
@@ -113,8 +115,8 @@ def _environment() -> dict[str, str]:
 def library_folders() -> list[str]:
     """Return the folders of the libraries that the trusted process and the workers need.
 
-    The folders are in the order of `sys.path`: with layered environments, a later folder may
-    contain a different version of torch.
+    The folders are in the order of `sys.path`. The order matters in layered environments, where a
+    later folder may contain a different version of torch.
     """
     specs = (find_spec(name) for name in ("torch", "numpy", "msgspec"))
     origins = (spec.origin for spec in specs if spec is not None and spec.origin)
@@ -128,7 +130,7 @@ def _resolved(entry: str) -> str:
 
 
 def secret_paths() -> list[str]:
-    """Return the paths that a worker must not read, even inside of a readable folder."""
+    """Return the paths that a worker must not read, even if they are in a readable folder."""
     # A virtual environment may be in the course's folder, so the whole folder can't be secret.
     names = ("problems", "solutions", "tests", "examples", "docs", "grader", ".git")
     roots = [ROOT]
@@ -138,7 +140,7 @@ def secret_paths() -> list[str]:
 
 
 def message_pair() -> tuple[socket.socket, socket.socket]:
-    """Return a connection that preserves message boundaries. Linux only."""
+    """Return both ends of a new connection that preserves message boundaries. Linux only."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
@@ -159,8 +161,8 @@ class RequestChannel:
     """The connection to a process that carries out requests. Linux only.
 
     Args:
-        channel: carries one message at a time.
-        name: the name of the process in messages.
+        channel: a socket that preserves message boundaries.
+        name: the name of the process in error messages.
     """
 
     def __init__(self, channel: socket.socket, name: str) -> None:
@@ -183,7 +185,7 @@ class RequestChannel:
         return first
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send a message without a response. An error in it appears at the next request."""
+        """Send a message that has no response. If it is invalid, the next request fails."""
         try:
             self._channel.send(json.dumps(message).encode())
         except OSError:
@@ -223,7 +225,7 @@ _END_SECONDS = 15.0
 
 
 class TemplateProcess:
-    """A clean interpreter to fork from. As a context manager, it starts and ends the process."""
+    """A context manager that starts and ends a clean interpreter, to fork processes from it."""
 
     def __enter__(self) -> Self:
         """Start the template process."""
@@ -246,24 +248,25 @@ class TemplateProcess:
         self._channel = RequestChannel(ours, "the process that loads torch")
 
     def start(
-        self, target: str, *arguments: object, beside: bool = True
+        self, target: str, *arguments: object, with_prefork_server: bool = True
     ) -> tuple[TrustedProcess, Connection]:
         """Start a trusted process, and return the process and the connection to it.
 
         Args:
-            target: the function that the process runs, as `package.module:function`. It is called
-                with the process's end of the connection, a connection to the process's prefork
+            target: the function that the process calls, as `package.module:function`. Its arguments
+                are the process's end of the connection, a connection to the process's prefork
                 server or None, and `arguments`.
             arguments: further arguments, which must be picklable.
-            beside: whether to start a prefork server for the process.
+            with_prefork_server: whether to start a prefork server for the process.
 
         Raises:
             SandboxError: the process could not be started.
         """
         ours, theirs = multiprocessing.Pipe()
         with theirs:
-            process = self._forked(theirs.fileno(), {"do": "start", "beside": beside})
-        _tell(ours, target, arguments)
+            request = {"do": "start", "with_prefork_server": with_prefork_server}
+            process = self._forked(theirs.fileno(), request)
+        _send_target(ours, target, arguments)
         return TrustedProcess(self._channel, process), ours
 
     def _forked(self, connection: int, request: dict[str, Any]) -> int:
@@ -277,15 +280,16 @@ class TemplateProcess:
         return int(response["process"])
 
 
-def _tell(connection: Connection, target: str, arguments: tuple[object, ...]) -> None:
-    """Send a trusted process its setup, its function and the arguments."""
-    with suppress(BrokenPipeError, ConnectionResetError):  # it died; the next request fails
+def _send_target(connection: Connection, target: str, arguments: tuple[object, ...]) -> None:
+    """Send a trusted process its settings, the function to call and the arguments."""
+    # If the process has ended, the next request fails.
+    with suppress(BrokenPipeError, ConnectionResetError):
         connection.send_bytes(json.dumps(_setup()).encode())
         connection.send((target, arguments))
 
 
 def _setup() -> dict[str, object]:
-    """Return the settings of this interpreter that a trusted process copies."""
+    """Return the settings of this interpreter that a trusted process must copy."""
     return {
         "environment": dict(os.environ),
         "path": [str(entry) for entry in sys.path],
@@ -298,7 +302,8 @@ class TrustedProcess:
     """A trusted process that was forked from the template process.
 
     Attributes:
-        exitcode: the exit code, -N after signal N; None if it is unknown or the process runs.
+        exitcode: the exit code, or -N after signal N. None while the process runs, and if the code
+            is unknown.
     """
 
     def __init__(self, channel: RequestChannel, process: int) -> None:
@@ -327,7 +332,7 @@ class TrustedProcess:
             self.exitcode = self._channel.request(request | {"process": self._process})["code"]
             self._ended = self.exitcode is not None
         except SandboxError:
-            self._ended = True  # together with the template process
+            self._ended = True  # it ended together with the template process
 
 
 class FreshProcess:
@@ -338,7 +343,7 @@ class FreshProcess:
 
     @property
     def exitcode(self) -> int | None:
-        """The exit code, -N after signal N; None while the process runs."""
+        """The exit code, or -N after signal N. None while the process runs."""
         return self._process.poll()
 
     def is_alive(self) -> bool:
@@ -356,15 +361,15 @@ class FreshProcess:
 
 
 def start_alone(target: str, *arguments: object) -> tuple[FreshProcess, Connection]:
-    """Start a trusted process without a prefork server, in an interpreter that loads torch.
+    """Start a trusted process without a prefork server, in a fresh interpreter that loads torch.
 
     Args:
-        target: the function that the process runs, as for `TemplateProcess.start`. The function
-            gets None instead of the connection to a prefork server.
+        target: the function that the process calls, as for `TemplateProcess.start`. It receives
+            None instead of a connection to a prefork server.
         arguments: further arguments, which must be picklable.
     """
     ours, theirs = socket.socketpair()
     process = boot(_BOOT_ALONE, theirs, {"parent": os.getpid()}, quiet=False)
     connection = Connection(ours.detach())
-    _tell(connection, target, arguments)
+    _send_target(connection, target, arguments)
     return FreshProcess(process), connection

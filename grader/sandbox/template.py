@@ -1,19 +1,19 @@
 """The template process: a clean interpreter that loads torch once, then forks.
 
 Loading torch takes longer than most tasks, and both the trusted process and the workers need torch.
-So torch is loaded before the fork, in a process that was started by exec with a clean environment
-and has no data of the tests, the solutions, the students or the instructor:
+So torch is loaded before the fork, in a process that was started with a clean environment and
+contains no data of the tests, the solutions, the students or the instructor:
 
     command                      this process                    its forks
     --- "start" + a socket --->  fork, fork  ----------------->  a prefork server, if requested
-                                                 ------------->  a trusted process, which gets its
-                                                                 task by that socket
+                                                 ------------->  a trusted process, which receives
+                                                                 its task on that socket
     --- "look", "end" -------->  wait, kill
 
-A connection joins the trusted process and its prefork server. Data that the trusted process
-receives or loads later never reaches the prefork server and its workers. A template process has one
-thread, keeps no secret and runs no student code. When the command's connection closes, the template
-process kills all its forks and exits.
+The trusted process and its prefork server are connected by another socket. Data that the trusted
+process receives or loads later never reaches the prefork server and its workers. A template process
+has one thread, keeps no secret and runs no student code. When the command's connection closes, the
+template process kills all its forks and exits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-import grader.code.tensors  # noqa: F401  (torch, for all forks)
+import grader.code.tensors  # noqa: F401  (loads torch for all forks)
 
 if sys.platform != "win32":
     from grader.sandbox.libc import die_with
@@ -77,10 +77,10 @@ class _Template:
         self._forked: set[int] = set()
 
     def serve(self) -> Callable[[], None]:
-        """Respond to requests until the connection closes, and return the next task.
+        """Respond to requests until the connection closes, and return the function to call next.
 
-        In a fork, return the fork's task. The caller runs the task, so that no frame of this class
-        remains, which student code could inspect.
+        In a forked process, return at once with the function that this process must call. The
+        caller calls it, so that student code in later forks can't find a frame of this class.
         """
         while True:
             try:
@@ -101,11 +101,11 @@ class _Template:
         """Fork a trusted process, and a prefork server if requested.
 
         Returns:
-            The task of the fork in a fork; None in this process.
+            In a fork, the function that the fork must call. In this process, None.
         """
         template = os.getpid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        server = os.fork() if request["beside"] else None
+        server = os.fork() if request["with_prefork_server"] else None
         if server == 0:
             die_with(template)
             ours.close()
@@ -116,8 +116,8 @@ class _Template:
         if not trusted:
             die_with(template)
             self._channel.close()
-            beside = None if server is None else ours
-            return functools.partial(_be_trusted, connection, beside)
+            to_server = None if server is None else ours
+            return functools.partial(_be_trusted, connection, to_server)
         ours.close()
         os.close(connection)
         self._forked |= {trusted} if server is None else {server, trusted}
@@ -138,7 +138,7 @@ class _Template:
         return {"code": code}
 
     def _respond(self, request: int, response: dict[str, Any]) -> None:
-        with suppress(ConnectionError):  # the loop detects it
+        with suppress(ConnectionError):  # `serve` detects the closed connection
             self._channel.send(json.dumps(response | {"id": request}).encode())
 
     def _end_all(self) -> None:
@@ -172,7 +172,7 @@ def be_trusted_alone(channel: socket.socket, config: dict[str, Any]) -> None:
 
 
 def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
-    """Copy the settings of the command, then call the function that it requests."""
+    """Copy the settings of the command, then call the function that the command requests."""
     link = Connection(connection)
     setup = json.loads(link.recv_bytes())
     os.environ.clear()
@@ -180,7 +180,7 @@ def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
     sys.path[:] = setup["path"]
     sys.argv[:] = setup["arguments"]
     sys.dont_write_bytecode = setup["dont_write_bytecode"]
-    tempfile.tempdir = None  # tempfile chose it without this environment
+    tempfile.tempdir = None  # tempfile must choose again, in this environment
     random.seed()  # otherwise a worker could predict the random numbers
     target, arguments = link.recv()
     function = pkgutil.resolve_name(target)
@@ -189,12 +189,12 @@ def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
 
 
 def keep_only(descriptor: int, *, silent: bool = True) -> int:
-    """Close all file descriptors of this process except one, and return its new number, 3.
+    """Change the number of a file descriptor to 3, close all other descriptors, and return 3.
 
     Args:
         descriptor: the descriptor to keep.
-        silent: whether to redirect the descriptors 0, 1 and 2 to the null device. Otherwise only 0
-            and 1 are redirected, and 2 stays open for error messages.
+        silent: whether to redirect the descriptors 0, 1 and 2 to the null device. If it is False,
+            redirect only 0 and 1, and keep 2 open for error messages.
     """
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2) if silent else (0, 1):
@@ -206,14 +206,15 @@ def keep_only(descriptor: int, *, silent: bool = True) -> int:
 
 
 def end(process: int, grace: float) -> tuple[int, bool, float]:
-    """End a process.
+    """Wait until a process ends, and kill it after a grace period.
 
     Args:
         process: the id of a child process for which this process has not waited yet.
-        grace: how many seconds to wait before killing the process.
+        grace: the grace period in seconds.
 
     Returns:
-        The exit code, -N after signal N; whether the process was killed; the CPU time in seconds.
+        The exit code (or -N after signal N), whether the process was killed, and its CPU time in
+        seconds.
     """
     ended = ended_by_itself(process)
     deadline = time.monotonic() + grace
@@ -229,7 +230,7 @@ def end(process: int, grace: float) -> tuple[int, bool, float]:
 
 
 def ended_by_itself(process: int, options: int = os.WNOHANG) -> tuple[int, float] | None:
-    """Return a process's exit code and seconds of CPU time; None if it is still running."""
+    """Return a process's exit code and CPU time in seconds, or None if it is still running."""
     pid, status, usage = os.wait4(process, options)
     if not pid:
         return None

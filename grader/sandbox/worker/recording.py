@@ -1,6 +1,7 @@
 """Run a problem's tests on a student's file in a worker.
 
-A worker is forked by a prefork server (`main`) or is a fresh interpreter (`main_alone`).
+A worker that was forked by a prefork server calls `main`. A worker in a fresh interpreter calls
+`main_alone`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class LoadedSource(NamedTuple):
         module: the module.
         error: the exception that the file raised, if any.
         attempts: the kind and name of each forbidden action that the file tried while it ran.
-        called: the name of the first removed function that was called, appended by the function.
+        called: the list to which the first removed function that is called appends its name.
         printed: returns the text that was printed since the last call of `printed`.
     """
 
@@ -58,7 +59,7 @@ def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None
 
     Args:
         channel: the connection to the trusted process.
-        called: the list to which removed functions append their name at the first call.
+        called: the list to which the first removed function that is called appends its name.
         run_tests: the function that runs the tests.
     """
     settings, source, order = (receive_frame(channel, _MOST_BYTES) for _ in range(3))
@@ -84,8 +85,8 @@ def main_alone(channel: socket.socket, config: dict[str, Any]) -> None:
 
     Args:
         channel: the connection to the trusted process.
-        config: the `forbidden` functions, and the tests to `load`: a function and the folder to
-            call it with, or nothing.
+        config: contains `forbidden`, the functions to remove, and `load`, a function that loads
+            tests and the folder to call it with, or None.
     """
     prepare_torch()
     run_tests = load_tests(*config["load"]) if config["load"] else call_functions
@@ -122,7 +123,7 @@ def load_tests(function: str, folder: str) -> RunOrder:
 
 
 def load_code(function: str) -> None:
-    """Import the module of a function of the grader."""
+    """Import the module of a function of the grader, given as `package.module:function`."""
     with _importable_grader():
         pkgutil.resolve_name(function)
 
@@ -137,13 +138,13 @@ def _importable_grader() -> Iterator[None]:
 
 
 def prepare_torch() -> None:
-    """Do torch's one-time initialization before the fork.
+    """Do torch's one-time initialization before workers are forked.
 
-    Each worker would have to repeat it, and a confined worker can't do all of it.
+    Otherwise each worker would repeat the initialization, and a confined worker can't do all of it.
     """
     keep_memory()
     torch.set_num_threads(1)
-    # A worker can't make threads, and torch would wait for them.
+    # A worker can't start threads, and torch would wait for them.
     torch.set_num_threads = torch._C.set_num_threads = _ignore
     without_compiler()
     _use_torch()

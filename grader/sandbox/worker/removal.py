@@ -7,7 +7,7 @@
   the object and restore the original kernels.
 - Forbidden functions of torch that are written in Python get code that raises ForbiddenCall, under
   all their names.
-- Ways to the kernels that bypass the dispatcher (`ROADS`) are removed.
+- Functions that reach kernels without the dispatcher (`ROADS`) are removed.
 - If autograd is forbidden, no operator records anything (`_record_nothing`), so nothing can be
   differentiated.
 
@@ -128,8 +128,9 @@ def _dispatch_keys() -> list[str]:
 
 
 def _is_key(name: str) -> bool:
-    """Return whether the dispatch key can have kernels. Some keys only mark an end of a range of
-    keys.
+    """Return whether a dispatch key can have kernels.
+
+    Some keys only mark the end of a range of keys.
     """
     try:
         torch._C._dispatch_has_kernel_for_dispatch_key("aten::add.Tensor", name)
@@ -176,10 +177,11 @@ def _replace_kernels(
 
 
 def _record_nothing() -> None:
-    """Replace all kernels of autograd by fallthrough kernels.
+    """Replace all kernels of autograd with fallthrough kernels.
 
     The replaced kernels contain all formulas of reverse and forward mode, and torch.func calls
-    them, too. TorchScript has other formulas, which it uses only if it optimizes.
+    them, too. TorchScript has other formulas, which it uses only when it optimizes, so its
+    optimization is switched off.
     """
     torch._C._set_graph_executor_optimize(False)
     libraries: dict[str, Any] = {}
@@ -200,7 +202,7 @@ _IN_C = (
 
 
 def _refuse_in_c(refusal: Callable[..., Any]) -> None:
-    """Replace functions written in C by a refusal, in every module and type that has them."""
+    """Replace the functions in `_IN_C` with a refusal, in every module and type that has them."""
     gc.unfreeze()  # frozen objects would not be found
     found = [o for o in gc.get_objects() if type(o) in _C_FUNCTIONS and o.__name__ in _IN_C]
     numbers = {id(function) for function in found}
@@ -236,15 +238,15 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 def refuse_later(names: Iterable[str], called: list[str]) -> None:
     """Install an audit hook that refuses actions that would restore a forbidden function.
 
-    An audit hook can't be removed. This hook refuses
+    An audit hook can't be removed. This hook refuses these actions:
 
-    - to run code of torch that is loaded later and defines a forbidden function;
-    - to create a function from such code, or to assign such code to another function;
-    - ctypes, which calls addresses below Python and torch's dispatcher;
-    - to change the code of this package's functions, such as the hook itself.
+    - running code of torch that is loaded later and defines a forbidden function
+    - creating a function from such code, or assigning such code to another function
+    - using ctypes, which can call functions by their address, below Python and torch's dispatcher
+    - changing the code of this package's functions, such as the hook itself
 
     Args:
-        names: the forbidden functions, as for `code.forbidden.Guard`; without any, nothing is
+        names: the forbidden functions, as for `code.forbidden.Guard`. If there are none, nothing is
             refused.
         called: the list to which the name of the first called function is appended.
     """

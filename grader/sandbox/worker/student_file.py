@@ -23,7 +23,7 @@ from grader.code.graded_alone import (
 
 FILE = "problem.py"
 MODULE = "problem_"
-"""The file and module name that the student's code sees."""
+"""The names of the file and the module that the student's code sees."""
 
 _MOST_ATTEMPTS = 5
 _MOST_NAME = 100
@@ -38,8 +38,8 @@ def hide_own_modules() -> None:
     """Remove the grader's modules from `sys.modules`, and all names from the main module.
 
     This makes it harder to fake a worker's claims. Code that searches frames or all objects still
-    finds the modules; README.md explains the consequences. A server does this before it forks, as
-    looking at all names copies many pages of a fork's memory.
+    finds the modules; README.md explains the consequences. A server calls this function before it
+    forks, because in a fork it would copy many pages of memory.
     """
     if "grader" not in sys.modules:
         return
@@ -62,7 +62,7 @@ def run_source(source: bytes, module: ModuleType) -> None:
     restrict_import_module(_runs_file)
     refuse_input()
     file, code, text = compiled(source, FILE)
-    # For code that reads its own source, as torch.jit.script does.
+    # Some code, such as torch.jit.script, reads the source of functions.
     linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
     _run(file, code.co_flags & _FUTURE, module)
 
@@ -74,9 +74,9 @@ def _runs_file(frame: FrameType) -> bool:
 def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
     """Run a file statement by statement, and skip statements that need a forbidden function.
 
-    A file may compare its function with torch's function while it is loaded, but torch's function
+    While a file is loaded, it may compare its function with torch's function, but torch's function
     was removed. A skipped statement sets no names and has no side effects, such as the gradient of
-    a tensor. So later statements that need its names or its side effects are skipped as well.
+    a tensor. So later statements that need these names or side effects are skipped as well.
     """
     skipped: list[ast.stmt] = []
     for statement in file.body:
@@ -102,9 +102,9 @@ def _names_set(statement: ast.stmt) -> set[str]:
     return {node.id for node in nodes if isinstance(node.ctx, ast.Store)}
 
 
-# Python's audit hooks record the actions that a file tries while it is loaded and that a sandbox
-# refuses, even if the file catches the exception. This is a claim of the worker: it informs the
-# instructor, and no mark depends on it.
+# While a file is loaded, Python's audit hooks record the actions that a sandbox refuses, even if
+# the file catches the exception. The recorded actions are a claim of the worker: they inform the
+# instructor, and no mark depends on them.
 
 _KINDS = {
     "os.remove": "write",

@@ -29,7 +29,7 @@ from tests.processes import descendants_of
 FILES = Path(__file__).parent / "files"
 CALL_SECONDS = 2.0
 HANGING_SECONDS = 0.5
-"""The time limit of endless code, hundreds of times as long as a correct call."""
+"""The time limit in seconds for endless code. It is hundreds of times as long as a correct call."""
 RIGHT = (FILES / "00_right.py").read_bytes()
 WRONG = b"def double(x): return 3 * x\n"
 CANARY = "canary-" + "7" * 12
@@ -43,9 +43,9 @@ class Target:
     """The targets of attacks, created for each test.
 
     Attributes:
-        folder: contains files to read; every user may write to it.
-        victim: a process to kill.
-        port: a port of this machine with a listener.
+        folder: a folder with files to read, to which every user may write.
+        victim: the id of a process to kill.
+        port: a port of this machine on which `listener` listens.
         canary: a secret in the grader's environment.
     """
 
@@ -59,19 +59,19 @@ class Target:
         return tree(self.folder)
 
     def source(self, name: str) -> str:
-        """Return an attack's source with the names of its targets filled in."""
+        """Return the source of an attack, with these targets filled in."""
         if name in SOURCES:
             return SOURCES[name]
         return self.filled_in((FILES / f"{name}.py").read_text(encoding="utf-8"))
 
     def filled_in(self, text: str) -> str:
-        """Return a source with the names of these targets filled in."""
+        """Replace the placeholders in a source with these targets."""
         text = text.replace("@FOLDER@", str(self.folder)).replace("@VICTIM@", str(self.victim))
         return text.replace("@PORT@", str(self.port))
 
 
 def make_folder(folder: Path) -> Path:
-    """Create the folder of targets; every user may write to it."""
+    """Create files to attack in a folder to which every user may write; return the folder."""
     other = folder / "class" / "ada" / "01-doubling"
     other.mkdir(parents=True)
     (folder / "outputs").mkdir()
@@ -95,7 +95,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture(scope="session")
 def new_target(listener: socket.socket) -> Iterator[Callable[[Path], Target]]:
-    """Create targets in a folder that the test chooses."""
+    """Return a function that creates targets in a given folder."""
     processes = []
 
     def make(folder: Path) -> Target:
@@ -122,7 +122,7 @@ class Attacked:
 
     Args:
         course: a small course.
-        sandbox: the sandbox of all attacks, as in a class.
+        sandbox: the sandbox in which all attacks run.
         call_seconds: the sandbox's time limit for a test.
     """
 
@@ -136,7 +136,7 @@ class Attacked:
         self._grader = Grader(course, settings, sandbox)
 
     def __call__(self, source: bytes) -> ProblemResult:
-        """Return the results of a file with this content."""
+        """Return the result of grading a file with this content."""
         return self.result(Submission("student", {"01-doubling": StudentFile(source)})).problems[0]
 
     def result(self, submission: Submission) -> SubmissionResult:
@@ -158,7 +158,7 @@ class Attacked:
 
 
 def start_prefork_servers(attacked: Attacked, source: bytes = b"") -> None:
-    """Grade correct and wrong files, so that every prefork server that the source needs is running.
+    """Grade a correct and a wrong file, so that all prefork servers that the source needs run.
 
     A prefork server with torch's compiler takes as long to start as several attacks take.
     """
@@ -175,7 +175,7 @@ def grade(
     new_course: Callable[[Path], Course],
     origin: TemplateProcess,
 ) -> Iterator[Attacked]:
-    """Grade attacks in one sandbox."""
+    """Return an object that grades attacks, all in one sandbox."""
     course = new_course(tmp_path_factory.mktemp("graded") / "course")
     os.environ["COURSE_CANARY"] = CANARY
     # Orphaned processes become children of this process, so the test can find them.
@@ -191,7 +191,7 @@ def grade(
 
 @pytest.fixture(scope="session")
 def impatient(grade: Attacked, origin: TemplateProcess) -> Iterator[Attacked]:
-    """Grade endless code in a sandbox with a short time limit."""
+    """Return an object that grades endless code, in a sandbox with a short time limit."""
     limits = {"call_seconds": HANGING_SECONDS, "memory_mb": 256}
     with lent_sandbox(origin, **limits) as sandbox:
         attacked = Attacked(grade.course, sandbox, HANGING_SECONDS)

@@ -1,9 +1,9 @@
 """Run attacks without a sandbox, each in a separate process and folder.
 
-The argument is a folder with one folder per attack: `problem.py`, and `kind.txt` with the kind of
-grading. The kinds are those of common graders: pytest in the student's process, which compares with
-`allclose` or `equal`, and a process that writes its result into a pipe (`pipe`). The program prints
-the exit status and the output of each process as a line of JSON.
+The argument is a folder with one folder per attack. Each of these contains `problem.py` and
+`kind.txt`, which names a common kind of grading: pytest in the student's process, with a comparison
+by `allclose` or `equal`, or a process that writes its result into a pipe (`pipe`). The program
+prints one line of JSON with the exit status and the output of each process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LIMIT = 30
 
 
 def run(folder: Path) -> dict[str, object]:
-    """Run one attack and return its exit status and its output."""
+    """Run one attack, and return its exit status, its output and its result in the pipe."""
     kind = (folder / "kind.txt").read_text()
     reader, writer = os.pipe()
     child = os.fork()
@@ -75,7 +75,7 @@ def prepare(folder: Path) -> None:
 
 
 def in_pytest(kind: str) -> int:
-    """Grade as courses commonly do: the tests import the student's module."""
+    """Grade with pytest and tests that import the student's module, as is common in courses."""
     Path("test_problem.py").write_text(TEST.format(comparison=COMPARISONS[kind]))
     options = [
         "-q",
@@ -101,6 +101,6 @@ def in_pipe(writer: int) -> int:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     gc.collect()
-    gc.freeze()  # pytest collects garbage several times a run
+    gc.freeze()  # pytest collects garbage several times per run
     folders = sorted(Path(sys.argv[1]).iterdir())
     print(json.dumps({folder.name: run(folder) for folder in folders}))

@@ -1,7 +1,7 @@
 """Attacks that call the C library through ctypes. This code is appended to a solution.
 
-That problem forbids no functions, so ctypes is available and only the sandbox protects the system.
-An attack returns if it succeeds, and raises OSError if the system refuses it.
+The solution's problem forbids no functions, so ctypes is available, and only the sandbox protects
+the system. An attack returns if it succeeds, and raises OSError if the system refuses it.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ PTRACE_ATTACH, PTRACE_SEIZE, NEW_USER, READ_MODE = 16, 0x4206, 0x10000000, 0o666
 
 
 def asked(name, *arguments):
-    """Return the result of a function of the C library; raise OSError if it is -1."""
+    """Call a function of the C library and return its result; raise OSError if it is -1."""
     ctypes.set_errno(0)
     given = getattr(LIBC, name)(*arguments)
     if given == -1:
@@ -24,7 +24,7 @@ def asked(name, *arguments):
 
 
 def any_of(*attempts):
-    """Make attempts until one succeeds. If none does, raise the last OSError."""
+    """Call functions until one succeeds. If none succeeds, raise the last OSError."""
     for attempt in attempts:
         try:
             return attempt()

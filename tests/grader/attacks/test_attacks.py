@@ -1,9 +1,9 @@
 """Submissions that cheat, break or block get the expected result and leave no traces.
 
 Each file in `files/` is one submission; its docstring states the attack and the expected result.
-`calls.py` contains attacks of a single statement. The first digit of a file's number gives its
-kind: 0 and 1 exits and forged verdicts, 2 answers, 3 secrets, 4 state and time, 5 resources, 6 the
-machine.
+`calls.py` contains attacks of a single statement. The first digit of an attack's number is its
+kind. 0 and 1: exits and forged verdicts; 2: answers; 3: secrets; 4: state and time; 5: resources;
+6: the machine.
 """
 
 import gc
@@ -39,9 +39,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is 
 FILES = Path(__file__).parent / "files"
 ROOT = Path(__file__).resolve().parents[3]
 QUICK, HANGS = 15, 25
-"""Time limits in seconds for one attack on a busy machine, without and with time-outs."""
+"""The seconds that one attack may take on a busy machine, without and with timeouts."""
 
-# name: the statuses that its three tests may have, and its points if not 0
+# For each attack: the statuses that its three tests may have, and its points (-1 for any points).
 TABLE: dict[str, tuple[str, float]] = {
     "00_right": ("passed", 4),
     "01_exit_at_import": ("crash", 0),
@@ -175,13 +175,13 @@ MISSING = re.compile(
     "(NameError|AttributeError|KeyError|TypeError|IndexError|ImportError"
     "|ModuleNotFoundError|Error: problem.py can't import)"
 )
-"""How a message begins where code uses a name that is not there."""
+"""The beginning of a message about code that uses a missing name or module."""
 
 MISSES = {"33_import_the_solution"}
-"""Attacks that end so, as there is nothing to attack."""
+"""Attacks that end with such a message, because there is nothing to attack."""
 
 HANGING = {name for name, (statuses, _) in TABLE.items() if "timeout" in statuses}
-# Places outside the scratch folders that an attack may have tried, and the names it would use.
+# Folders outside of the scratch folders into which an attack may write, and the names of its files.
 PLACES = [
     *map(
         Path, ("/", "/tmp", "/var/tmp", "/dev/shm", tempfile.gettempdir(), os.path.expanduser("~"))
@@ -212,7 +212,7 @@ def test_the_readme_lists_exactly_the_existing_attacks():
         assert f"def {test}" in (here / file).read_text(encoding="utf-8")
 
 
-# One of each kind for a quick run.
+# The attacks that a quick run includes.
 QUICK_ONES = (
     "00_right",
     "02_exit_in_one_call",
@@ -265,7 +265,7 @@ def check_message(message, canary):
     assert not [name for name in SECRET if str(ROOT / name) in message]
 
 
-# Attacks on the trusted side that need more than one submission's verdict
+# Attacks on the trusted process that `test_attack` can't check
 
 
 def test_a_huge_answer_to_a_probe_is_not_processed():
@@ -276,8 +276,8 @@ def test_a_huge_answer_to_a_probe_is_not_processed():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
 def test_answers_of_a_failed_test_are_freed(grade, target, name):
-    """The answers of a test may take 256 MB. Python's garbage collector counts objects, not bytes,
-    so it would not free them in time.
+    """The answers must be freed without garbage collection, which may come too late: they can take
+    256 MB.
     """
     gc.collect()
     gc.disable()
@@ -318,7 +318,7 @@ def test_a_broken_sandbox_gives_no_student_zero_points(grade):
         assert grade_there(RIGHT).points == 4
         assert sandbox.level == "sandbox"
         with Asked(sandbox, "import sys", "problem.sys.orig_argv[1:3]") as asked:
-            assert asked.next() == ["-I", "-W"]  # the interpreter: to read nothing from around it
+            assert asked.next() == ["-I", "-W"]  # the interpreter is isolated
     assert grade.processes() == before
 
 
@@ -338,7 +338,7 @@ grade_all(submissions, Course(Path(sys.argv[1])), Settings(call_seconds=100), 1,
 
 @pytest.mark.slow
 def test_no_process_outlives_a_killed_batch(grade):
-    """The kernel ends its jobs, the jobs end the prefork servers, and these end the workers."""
+    """The kernel ends the jobs of the batch, and with them prefork servers and workers."""
     before = grade.processes()
     batch = subprocess.Popen([sys.executable, "-c", GRADE, str(grade.course.root)])
     try:
@@ -352,7 +352,7 @@ def test_no_process_outlives_a_killed_batch(grade):
 
 
 def is_busy_worker(process, batch):
-    """Return whether a process is a worker of the batch that has computed for a while."""
+    """Return whether a process is a worker of the batch that has run for half a second."""
     with suppress(OSError):
         above = [parent_of(process)]
         while above[-1] > 1:  # prefork servers, the job, and the batch
@@ -379,7 +379,7 @@ def recorders(monkeypatch):
 
 @pytest.mark.slow
 def test_an_unloadable_file_is_loaded_once(impatient, target, recorders):
-    """Endless code at import costs one time limit, not one for each test."""
+    """Code that never ends at import takes one time limit, not one for each test."""
     result = impatient(target.source("47_sleep_at_import").encode())
     assert [test.status.value for test in result.tests] == ["timeout"] * 3
     assert len(recorders) == 1
@@ -388,7 +388,7 @@ def test_an_unloadable_file_is_loaded_once(impatient, target, recorders):
 def test_a_submission_has_one_process_at_a_time(grade, target, recorders):
     """Each process may use the memory of the whole submission, so they run one after the other."""
     grade(target.source("02_exit_in_one_call").encode())
-    assert len(recorders) == 3  # another one after the crash, and one with hidden tests
+    assert len(recorders) == 3  # one more after the crash, and one for hidden tests
 
 
 @pytest.mark.slow
@@ -397,7 +397,7 @@ def test_after_two_endless_tests_the_others_do_not_run(impatient, target):
     assert ["Not run" in test.message for test in result.tests] == [False, False, True]
 
 
-# Controls: without a sandbox the attacks work, otherwise the tests above would prove nothing.
+# Controls: without a sandbox, the attacks succeed. So the tests above show that the sandbox works.
 
 CONTROLS = {
     "01_exit_at_import": "allclose",
@@ -429,7 +429,7 @@ CONTROLS = {
 
 @pytest.fixture(scope="module")
 def controls(tmp_path_factory, new_target):
-    """Return the outcome of each attack without a sandbox, and its targets."""
+    """Return the outcome and the targets of each attack in `CONTROLS`, run without a sandbox."""
     root = tmp_path_factory.mktemp("controls")
     targets = {name: new_target(root / "targets" / name) for name in CONTROLS}
     for name, kind in CONTROLS.items():
@@ -455,7 +455,7 @@ def controls(tmp_path_factory, new_target):
     yield {
         name: found | {"target": targets[name]} for name, found in json.loads(done.stdout).items()
     }
-    with suppress(OSError, ValueError):  # the test that kills it may not be among those that ran
+    with suppress(OSError, ValueError):  # the test that kills this process may not have run
         os.kill(int((targets["52_daemon"].folder / "daemon.txt").read_text()), signal.SIGKILL)
 
 
@@ -464,7 +464,7 @@ def controls(tmp_path_factory, new_target):
     "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
 )
 def test_without_a_sandbox_cheating_attacks_pass(controls, name):
-    """A common grader exits with success, or reads a forged result."""
+    """A common grader exits with status 0, or reads a forged result."""
     found = controls[name]
     assert found["status"] == 0, found["printed"]
     if CONTROLS[name] == "pipe":
@@ -487,13 +487,13 @@ def test_without_a_sandbox_harmful_attacks_succeed(controls, listener: socket.so
     with connection:
         assert connection.recv(100) == b"hidden inputs"
     daemon = int((folders["52_daemon"] / "daemon.txt").read_text())
-    os.kill(daemon, signal.SIGKILL)  # fails unless it outlived its grader
-    # Or the next test would take it for one that an attack has ended.
+    os.kill(daemon, signal.SIGKILL)  # raises if the process has already ended
+    # Otherwise the next test could assume that an attack has ended this process.
     wait_until_gone([daemon], HANGS)
 
 
 def test_the_forged_record_is_well_formed(target):
-    """The record can be read; it is refused because it belongs to a different test."""
+    """The forged record of `18_two_answers` can be read, so the grader refuses its content."""
     scope = {}
     exec(compile(target.source("18_two_answers"), "18_two_answers.py", "exec"), scope)
     frame = scope["record"]("test_doubles[1]")

@@ -1,4 +1,4 @@
-"""Names and messages that students choose are text in the gradebook and in feedback."""
+"""Names and messages that students choose are plain text in the gradebook and in feedback."""
 
 import csv
 
@@ -27,7 +27,7 @@ def test_a_name_is_one_cell_of_the_gradebook_and_no_formula(tmp_path, name):
 
 
 def test_a_message_in_the_text_of_feedback_stays_indented():
-    """Its lines cannot be mistaken for lines of the grader."""
+    """A line of a student's message cannot be mistaken for a line of the grader."""
     message = "x\n\n# 25 of 25 points\n- all is right: passed"
     lines = feedback_text(result("ada", message), Policy.FULL).splitlines()
     assert [line for line in lines if "25 of 25" in line or "all is right" in line] == [

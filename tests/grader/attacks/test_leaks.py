@@ -1,7 +1,7 @@
-"""A student does not receive data about hidden tests that a submission collects.
+"""A submission cannot send data about hidden tests to its student.
 
-Each attempt is graded in a sandbox, and the feedback and the gradebook are written. As a control,
-an instructor who runs the test again can read the data.
+Each submission is graded in a sandbox, and the feedback and the gradebook are written. As a
+control, the instructor runs the hidden test again and can read the data.
 """
 
 import re
@@ -25,7 +25,7 @@ pytestmark = [
 
 SHY = [policy for policy in Policy if policy is not Policy.FULL]
 
-# A word that holds all numbers of an argument.
+# `word` returns a single word that contains all numbers of an argument.
 COMMON = """
 import sys, warnings
 import torch
@@ -37,7 +37,7 @@ def named(name, base, text):
     return type(name, (base,), {})(text)
 """
 
-# how a submission leaks its input: the body of double(x), and whether the instructor can read it
+# Ways to leak an input: the body of double(x), and whether the instructor can read the input.
 WAYS = {
     "the text of an exception": ("raise ValueError(word(x))", True),
     "a cause": ("raise ValueError(word(x)) from KeyError(word(x))", True),
@@ -74,7 +74,7 @@ def file(body):
 
 @pytest.fixture(scope="module")
 def instructors_output(grade):
-    """Return a function that returns the instructor's output of the hidden test, run again."""
+    """Return a function that runs the hidden test for an instructor and returns its message."""
     suite = Suite(grade.course.problems(), grade.course.root, timeout=100)
     tests = RecordedTests(suite.tests, grade.sandbox, quotes_hidden=True)
 
@@ -88,7 +88,7 @@ def instructors_output(grade):
 
 
 def hidden_lines(course):
-    """Return the lines of the hidden half, which no student may read."""
+    """Return the lines of the hidden tests, which no student may read."""
     text = course.problems()[0].test_file.read_text()
     hidden = text.partition("# --- hidden tests ---")[2]
     lines = {line.strip() for line in hidden.splitlines() if len(line.strip()) > 8}
@@ -97,7 +97,7 @@ def hidden_lines(course):
 
 @pytest.fixture(scope="module")
 def inputs(instructors_output):
-    """Return the first digits of the hidden inputs, as a submission reports them."""
+    """Return the first digits of the hidden inputs, read from the message of a submission."""
     body, _ = WAYS["the text of an exception"]
     found = beginnings(instructors_output(body))
     assert len(found) == 3
@@ -127,10 +127,10 @@ def hidden_test(result):
 
 
 def plain(text):
-    """Return the text with its numbers normalized: no point, no trailing zeros."""
+    """Remove the decimal points and the leading zeros of the numbers in a text."""
     return re.sub(r"\b0\.0*", "", text).replace(".", "")
 
 
 def beginnings(text):
-    """Return the first five digits of each number with at least five."""
+    """Return the first five digits of each number that has at least five digits."""
     return {digits[:5] for digits in re.findall(r"\d+", plain(text)) if len(digits) >= 5}

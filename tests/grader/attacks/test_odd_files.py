@@ -1,6 +1,6 @@
-"""Grade submissions with odd content, and with other files next to it.
+"""Grade submissions with odd content, and submissions with other files next to them.
 
-`tests/intake` tests which files are read and which are refused.
+The tests in `tests/grader/intake` check which files are read and which are refused.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ TEXT = "# Größe: doppelt\n" + RIGHT
 
 @pytest.fixture
 def hand_in(tmp_path):
-    """Return a function that writes a class of one submission, `ada`, and returns the folder of her
-    problem.
+    """Return a function that writes the submission of a student, `ada`, and returns the folder of
+    its problem.
     """
     return lambda content=RIGHT: write(tmp_path / "class/ada", {FILE: content}) / ID
 
 
 def found(folder, course):
-    """Return the submissions of the class that contains this problem's folder, by name."""
+    """Return the submissions of the class to which a problem's folder belongs, by name."""
     return {s.name: s for s in find_submissions(folder.parents[1], course)}
 
 
@@ -119,7 +119,7 @@ def test_other_files_next_to_the_submission_change_nothing(grade, hand_in, conte
 
 
 def test_a_compiled_file_next_to_the_submission_is_not_run(grade, hand_in):
-    """Python would run it instead of a source with the same time and size."""
+    """By default, Python would run the compiled file instead of the source file."""
     folder = hand_in("def double(x):\n    return 3 * x\n")
     source = folder / "problem.py"
     (folder / "right.py").write_text(RIGHT)
@@ -132,7 +132,7 @@ def test_a_compiled_file_next_to_the_submission_is_not_run(grade, hand_in):
 
 
 def test_the_hash_belongs_to_the_graded_bytes(grade, hand_in):
-    """The file is read once; later changes affect neither verdict nor hash."""
+    """The file is read once. Later changes affect neither the verdict nor the hash."""
     folder = hand_in()
     submission = found(folder, grade.course)["ada"]
     (folder / "problem.py").write_text("def double(x):\n    return x\n")
@@ -141,7 +141,7 @@ def test_the_hash_belongs_to_the_graded_bytes(grade, hand_in):
     assert result.sha256 == hashlib.sha256(RIGHT.encode()).hexdigest()
 
 
-# The instructor's own mistakes
+# Mistakes of the instructor
 
 
 def class_of_one(course, hand_in):
@@ -151,7 +151,7 @@ def class_of_one(course, hand_in):
 @pytest.mark.slow
 @pytest.mark.usefixtures("lent")
 def test_a_failing_test_of_the_course_gives_no_student_zero_points(small_course, hand_in):
-    """The reference is graded first. A test that it fails is not used for students."""
+    """The tests run with the reference first. If it fails a test, no student is graded."""
     test_file = small_course.problems()[0].test_file
     broken = test_file.read_text().replace("x = rng.normal(3)", "x = rng.normal(3) + undefined")
     test_file.write_text(broken)

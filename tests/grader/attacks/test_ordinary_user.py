@@ -32,7 +32,7 @@ def copy_for_others(folder):
     (folder / "tests/grader/sandbox").mkdir()
     shutil.copy(ROOT / "tests/grader/sandbox/asking.py", folder / "tests/grader/sandbox")
     for path in (ROOT / "tests").glob("*.py"):
-        if not path.name.startswith("test_"):  # what these share with others
+        if not path.name.startswith("test_"):  # modules that tests share
             shutil.copy(path, folder / "tests")
     for name in ("pyproject.toml", "course.toml"):
         shutil.copy(ROOT / name, folder)

@@ -1,4 +1,4 @@
-"""Attacks through ctypes, from which only the sandbox protects the system."""
+"""Attacks by system calls through ctypes, against which only the sandbox protects the system."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = [
 
 
 def source(target: Target, attack: str) -> bytes:
-    """Return the right solution with an attack in each of its functions."""
+    """Return the solution, with an attack in each of its functions."""
     return target.filled_in(f"{SOLUTION}\n{ATTACKS}\nattack_first({attack}, ['double'])\n").encode()
 
 
@@ -45,7 +45,7 @@ def permitted(
     new_course: Callable[[Path], Course],
     origin: TemplateProcess,
 ) -> Iterator[Attacked]:
-    """Grade attacks in a small course that forbids no functions."""
+    """Return an object that grades attacks in a small course that forbids no functions."""
     course = new_course(tmp_path_factory.mktemp("permitted") / "course")
     manifest = course.root / "course.toml"
     said = manifest.read_text(encoding="utf-8")

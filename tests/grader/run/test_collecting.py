@@ -1,4 +1,4 @@
-"""Tests of each course are separate, and invalid tests are refused without running."""
+"""The tests of each course are collected separately, and invalid tests are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def collected(course: Course) -> list[CollectedTest]:
 
 
 def add(course: Course, source: str) -> None:
-    """Put something at the end of the test file, into its hidden half."""
+    """Append text to the test file, and so to its hidden half."""
     with course.problems()[0].test_file.open("a", encoding="utf-8") as file:
         file.write(f"\n\n{source}\n")
 
@@ -50,7 +50,7 @@ def points(course: Course) -> float:
 def test_each_course_has_its_own_modules(
     two_courses: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Modules of these names from elsewhere are not read, and are put back."""
+    """Modules of the same names that are already loaded are not used, and are restored later."""
     mine = ModuleType("worked_example")
     monkeypatch.setitem(sys.modules, "worked_example", mine)
     names, path = {*sys.modules}, [*sys.path]
@@ -67,7 +67,7 @@ def test_a_corrected_file_is_read_again(small_course: Course) -> None:
     assert len(collected(small_course)) == 4
 
 
-# The environment changes nothing
+# Environment variables have no effect
 
 
 def test_the_environment_changes_nothing(

@@ -1,4 +1,4 @@
-"""Mistakes are named part by part, by the meaning of answers, not their form."""
+"""Mistakes are named for each part of a problem, from a student's answers to the probe."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOST = answer_of(torch.tensor([math.nan, 2.0]))
 
 
 def known(**mistakes: Mapping[str, Answers]) -> Fingerprints:
-    """Fingerprints of a problem with the parts f and g, whose right answers are 1, and these."""
+    """Return fingerprints with the given mistakes in f and g, whose right answers are all 1."""
     right = Answers({"a": value(1), "b": value(1)}, {"large": value(1), "small": value(1)})
     reference = {"f": right, "g": right}
     texts = {name: Text(f"it is {name}", "Look again.") for name in mistakes}
@@ -42,7 +42,7 @@ def known(**mistakes: Mapping[str, Answers]) -> Fingerprints:
 def given(
     f: Mapping[str, Answer] = {}, g: Mapping[str, Answer] = {}, **edges: Answer
 ) -> dict[str, Answers]:
-    """A student's wrong answers of f and g."""
+    """Return a student's answers for f and g; those that are not given are right."""
     right = {"a": value(1), "b": value(1)}
     at_edges = {"large": value(1), "small": value(1)}
     return {
@@ -80,7 +80,7 @@ def test_a_mistake_of_two_functions_is_named_where_it_is_made() -> None:
     assert not diagnose(about_f, in_g)
     assert diagnose(about_f, in_both)
     caught = replace(found, mistakes=(replace(found.mistakes[0], caught_by="test_f"),))
-    assert diagnose(caught, in_g, {"test_f"})  # f passes, but g has it
+    assert diagnose(caught, in_g, {"test_f"})  # f passes, but g contains the mistake
 
 
 def test_two_that_answer_alike_share_a_nudge_and_one_part_needs_no_place() -> None:
@@ -118,7 +118,7 @@ def test_a_mistake_that_a_different_part_contradicts_is_not_named() -> None:
     found = Fingerprints(dict.fromkeys(parts, right), (mistake,), {"one layer more": Text("it is")})
     assert names(found, dict.fromkeys(parts, wrong)) == [("one layer more",)]
     assert names(found, {"G: layers": right, "G: text": wrong}) == []
-    assert names(found, {"G: text": wrong}) == [("one layer more",)]  # nobody asked the other part
+    assert names(found, {"G: text": wrong}) == [("one layer more",)]  # "G: layers" has no answers
     stops = {"G: layers": Answers({"a": STOPS}, {}), "G: text": wrong}
     assert names(found, stops) == [("one layer more",)]
 
@@ -229,7 +229,7 @@ def test_a_mistake_of_a_caller_may_be_in_a_wrong_function_that_it_calls() -> Non
 
 
 def test_an_exception_alone_names_no_mistake() -> None:
-    """Such as a class that can't be made with some of the sizes that questions have."""
+    """For example, a class may raise an exception for some sizes of the probe's questions."""
     right = {"G": Answers({"a": value(1), "b": value(1)}, {}), "G: training": Answers({}, EDGE)}
     mistake = KnownMistake("in_place", {"G: training": Answers({}, {"large": STOPS})})
     found = Fingerprints(right, (mistake,), {"in_place": Text("it is in place", "Look again.")})
@@ -240,7 +240,7 @@ def test_an_exception_alone_names_no_mistake() -> None:
 
 
 def test_answers_at_the_edges_are_compared_with_the_reference() -> None:
-    """Some numbers may be lost where that is right; to lose others is a mistake all the same."""
+    """The right answer contains one NaN, and an answer with a second NaN is a mistake."""
     other = answer_of(torch.tensor([math.nan, math.nan]))
     right = Answers({"a": value(1)}, {"large": LOST, "small": value(1)})
     mistake = KnownMistake("loses", {"f": Answers({}, {"large": other})})
@@ -291,7 +291,7 @@ def test_of_equal_mistakes_the_one_that_explains_more_is_named() -> None:
     assert "module_only" in only.sentence
 
 
-# What is kept of an answer
+# Comparing answers
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ def test_fingerprints_are_read_unchanged(tmp_path: Path) -> None:
     found.save(tmp_path / "fingerprints.json")
     assert Fingerprints.load(tmp_path / "fingerprints.json") == found
     lines = (tmp_path / "fingerprints.json").read_text(encoding="utf-8").splitlines()
-    assert sum('["doubled"]' in line for line in lines) == 1  # one mistake a line
+    assert sum('["doubled"]' in line for line in lines) == 1  # one mistake per line
 
 
 def test_a_problem_without_a_probe_has_no_questions(small_course: Course) -> None:
@@ -434,7 +434,7 @@ def test_only_unknown_mistakes_are_kept_as_unknown(instead: str | None, parts: s
 
 
 def test_a_part_with_the_numbers_of_one_mistake_names_it() -> None:
-    """Another part of the class gives neither what is right nor what that mistake gives."""
+    """The other part of the class returns neither the right numbers nor those of the mistake."""
     right = Answers({"a": value(1), "b": value(1)}, {})
     made, used = Answers({"a": value(2)}, {}), Answers({"a": value(3), "b": value(3)}, {})
     mistakes = (KnownMistake("layers", {"C": used, "C: layers": made}),)
@@ -444,7 +444,7 @@ def test_a_part_with_the_numbers_of_one_mistake_names_it() -> None:
     other = Answers({"a": value(7), "b": value(7)}, {})
     of_layers = Answers({"a": value(2), "b": value(1)}, {})
     assert names(found, {"C": other, "C: layers": of_layers}) == [("layers",)]
-    # One more number that isn't its own, and nothing is certain.
+    # With a number that this mistake does not explain, the mistake is uncertain.
     of_two = Answers({"a": value(2), "b": value(9)}, {})
     assert names(found, {"C": other, "C: layers": of_two}) == []
 

@@ -1,4 +1,4 @@
-"""The relation of a wrong answer to the right one is reported only if it is certain."""
+"""The relation of a wrong answer to the right answer is reported only if it is certain."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RELATED = {
     "clamped below": (X.relu(), X),
     "dropout": (2.5 * X * (numbers(2, 4, 3) > -0.3), numbers(2, 4, 3)),
 }
-"""What was returned and what was expected, by the relation of the two."""
+"""A returned and an expected value, by the relation between them."""
 
 
 @pytest.mark.parametrize("name", RELATED)
@@ -73,7 +73,7 @@ UNRELATED = [
     (X[:1, :1] + 1e-4 * X + ADDED, X[:1, :1] + 1e-4 * X),
     (X[:, :1].mean(0, keepdim=True).expand_as(X), X),
     (WEIGHTS / (1 + 1e-6), WEIGHTS),
-    (X * (X > -0.3) * (1 + 1e-9), X),  # some are 0 and the others right but for rounding
+    (X * (X > -0.3) * (1 + 1e-9), X),  # some numbers are 0, the others differ by rounding
 ]
 
 
@@ -86,4 +86,4 @@ def test_of_two_matching_relations_none_is_reported() -> None:
     want = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64)
     assert (
         relations(want[[1, 0]].numpy(), want.numpy()) == []
-    )  # 3 is added or taken away in each row, too
+    )  # the rows are swapped, or 3 is added or subtracted in each row

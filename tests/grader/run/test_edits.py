@@ -1,4 +1,4 @@
-"""Mistakes are edits of correct files: valid edits are read, invalid ones are refused."""
+"""Mistakes are written as edits of correct files. Invalid edits are refused."""
 
 from __future__ import annotations
 

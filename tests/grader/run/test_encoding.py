@@ -1,4 +1,4 @@
-"""Values arrive unchanged as bytes, and no bytes do harm."""
+"""Values are encoded and decoded unchanged, and hostile bytes are refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_array_arrives(name: str) -> None:
     copied = round_trip(array.T)
     assert copied.dtype == array.dtype
     assert numpy.array_equal(copied, array.T)
-    copied[0] = 0  # it is its own
+    copied[0] = 0  # the copy is writable
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_plain_value_arrives(value: Any) -> None:
 
 
 class Text(str):
-    """A text of the student's own."""
+    """A subclass of str that a student defines."""
 
 
 class Equal:
@@ -82,7 +82,7 @@ def test_other_objects_arrive_as_the_name_of_their_type(value: Any) -> None:
 
 
 def with_storage_of(size: int, tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor with a storage of this many bytes."""
+    """Return a tensor after changing its storage to `size` bytes."""
     tensor.untyped_storage().resize_(size)
     return tensor
 

@@ -1,8 +1,8 @@
-"""Mistakes of beginners and their messages: names rest on numbers, and false ones do not return.
+"""Beginners' mistakes are named correctly.
 
-`error_hints.edits` contains them: solutions with an edit, as in a catalogue. The
-number of the problem begins the name of each. Its first sentence is the expected message; its
-second one is a false message of the past. A message of several sentences is joined by " | ".
+`error_hints.edits` contains the mistakes, as edits of solutions. The name of an edit begins with
+the number of the problem. Its first sentence is the expected message. Its second sentence is a
+false message that an earlier version showed. Several messages are separated by " | ".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SLIPS = parse(Path(__file__).with_name("error_hints.edits").read_text(encoding="
 
 
 def output(number: str, path: Path) -> list[str]:
-    """Return the message about a problem's file."""
+    """Return the sentences that name mistakes in a problem's file."""
     problem = PROBLEMS[number]
     probe = load_probe(problem)
     assert probe is not None

@@ -1,5 +1,5 @@
-"""The evidence about a wrong answer from all sources is one list without repetitions, the most
-certain first.
+"""The evidence about a wrong answer is one list without repetitions. The most certain evidence is
+first.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ PARAMETER = Evidence("`a` is a Parameter.", Certainty.SEEN, Source.PARTS, ("F",)
 @pytest.mark.parametrize(
     ("given", "message_text"),
     [
-        ([ROWS_SUM, SWAPPED], [SWAPPED]),  # what gives all numbers gives the sums, too
+        ([ROWS_SUM, SWAPPED], [SWAPPED]),  # SWAPPED explains the sums, too
         ([NAME, NAME, OF_G], [NAME, OF_G]),
-        ([NAME, OF_G, LACKS], [LACKS, OF_G]),  # what F answers may come of the part that it lacks
+        ([NAME, OF_G, LACKS], [LACKS, OF_G]),  # the missing part may be the cause of F's answers
         ([NAME, PARAMETER], [PARAMETER, NAME]),
-        ([PARAMETER, LACKS, NAME], [PARAMETER, NAME]),  # the same in other words
+        ([PARAMETER, LACKS, NAME], [PARAMETER, NAME]),  # both are about F's part
         ([NAME, ROWS_SUM], [NAME, ROWS_SUM]),
         ([], []),
     ],
@@ -67,9 +67,9 @@ def test_numbers_of_a_mask_identify_no_places(hidden: float) -> None:
 
 @pytest.fixture
 def result_of(at_home: Callable[..., ProblemResult]) -> ResultOf:
-    """Return the result of a problem's visible tests for the reference with edits.
+    """Return a function that edits a reference and returns the result of the visible tests.
 
-    An edit is a pair of an old and a new text; `tests` are names of tests, by default all.
+    An edit is a pair of an old and a new text. By default, all visible tests run.
     """
 
     def edited(number: str, *edits: tuple[str, str], tests: Iterable[str] = ()) -> ProblemResult:
@@ -118,7 +118,7 @@ def test_a_tests_sentence_about_parts_comes_before_names(
 ) -> None:
     result = result_of("02", *edits)
     assert result.diagnoses[0].startswith(sentence)
-    assert result.mistakes[0] == []  # no name of the catalogue, so no mistake of the class
+    assert result.mistakes[0] == []  # the sentence is not from the catalogue
     report = failure_report(result, width=200)
     assert report.count(sentence) == 1
     assert "looks as if" not in report.partition(sentence)[0]
@@ -254,7 +254,7 @@ def test_a_name_does_not_contradict_passed_tests(
 
 @pytest.mark.slow
 def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(result_of: ResultOf) -> None:
-    """In 05, dropout is the last step, and only tests of earlier steps run."""
+    """In 05, dropout is the last step, but only tests of earlier steps are selected."""
     without_dropout = [
         ("self.attn_dropout(attention_weights(q, k, self.causal))",
          "attention_weights(q, k, self.causal)"),
@@ -344,9 +344,9 @@ def test_one_mistake_is_reported_once(result_of: ResultOf) -> None:
     edit = ("q @ k.mT / math.sqrt(q.shape[-1])", "q @ k.mT / q.shape[-1]")
     result = result_of("03", edit)
     failed = [test for test in result.tests if test.status is Status.FAILED]
-    drawn = [test for test in failed if "\n" in test.message]
+    detailed = [test for test in failed if "\n" in test.message]
     assert len(failed) > 30
-    assert "differ:\n  row [0]: got" in drawn[0].message
-    # What isn't drawn says in one line what was called. What says something else is drawn, too.
-    assert all(test.message.endswith(FITS) for test in failed if test not in drawn)
-    assert len([test for test in drawn if "got      [" in test.message]) == 1
+    assert "differ:\n  row [0]: got" in detailed[0].message
+    # Only one message shows rows of numbers. A message of one line refers to the named mistake.
+    assert all(test.message.endswith(FITS) for test in failed if test not in detailed)
+    assert len([test for test in detailed if "got      [" in test.message]) == 1

@@ -9,7 +9,7 @@ import pytest
 from grader.result import ProblemResult
 from tests.catalogue import reference
 
-# Off only after what asks for no gradient: the next test begins with gradients switched on.
+# Each wrapped function leaves gradients switched off if no argument requires a gradient.
 LEAVES = """
 
 def _leaving(function):
@@ -44,7 +44,7 @@ def _leaving(function):
 def test_gradients_left_switched_off_are_reported(
     at_home: Callable[..., ProblemResult], number: str, function: str
 ) -> None:
-    """One failing test that reports it is enough."""
+    """At least one failing test reports that gradients are switched off."""
 
     def is_reported(result: ProblemResult) -> bool:
         return any("leaves gradients switched off" in test.message for test in result.tests)

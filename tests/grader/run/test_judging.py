@@ -1,4 +1,4 @@
-"""Checks in their three places: code that passes at home passes in grading, and records can't be
+"""Checks at home and in grading: code that passes at home passes in grading, and a record can't be
 forged.
 """
 
@@ -84,7 +84,7 @@ class Layer(nn.Module):
 
 
 class Graded:
-    """A test of a course, and how it ends at home and in grading."""
+    """A test of a course, whose verdicts at home and in grading can be compared."""
 
     def __init__(self, course: Course, body: str) -> None:
         (problem,) = course.problems()
@@ -100,7 +100,7 @@ class Graded:
 
     @cached_property
     def expected(self) -> Expectation:
-        """The result of the reference."""
+        """The expectation that the test records with the reference."""
         return expect(self.test, self.session(REFERENCE))
 
     def _collected(self, problem: object) -> CollectedTest:
@@ -293,7 +293,7 @@ right.zero_()
 
 
 def test_a_changed_argument_is_an_error(graded: Callable[[str], Graded]) -> None:
-    """The oracle comes first in a local run; in grading it has separate arguments."""
+    """At home, the oracle must be called first. In grading, it receives different tensors."""
     test = graded(BODIES["check"])
     assert test.graded(wrong("return x + x", "x *= 2; return x"))[0] is Status.PASSED
     assert test.graded(wrong("return x + x", "x *= 2; return x + x"))[0] is Status.FAILED

@@ -75,7 +75,7 @@ SOURCES = [
         "Does __init__ set self.two",
     ),
 ]
-"""A file, the status of its tests, and a part of the message."""
+"""The text of a file, the status of its tests, and a part of the message."""
 
 
 def verdicts(result: ProblemResult) -> list[tuple[object, ...]]:
@@ -219,7 +219,7 @@ def test_pytest_shows_printed_output(student_pytest: StudentPytest) -> None:
 
 @pytest.fixture
 def debug(small_course: Course, warm_python: WarmPython) -> Debug:
-    """Run pytest on a source text and type into the debugger."""
+    """Return a function that runs pytest on a file and types commands into the debugger."""
     (problem,) = small_course.problems()
     settings = '[tool.pytest.ini_options]\npythonpath = ["problems"]\n'
     (small_course.root / "pyproject.toml").write_text(settings)
@@ -311,7 +311,7 @@ def test_tests_of_another_file_are_never_run(
     new_course: Callable[[Path], Course], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statuses = []
-    with modules_of_course(tmp_path):  # removes the modules that the test leaves
+    with modules_of_course(tmp_path):  # removes the modules that the test loads
         for root in (new_course(tmp_path / name).root for name in ("first", "second")):
             arguments = ["--import-mode=importlib", "--rootdir", str(root), "--capture=sys"]
             statuses.append(pytest.main([*arguments, str(root / "problems")]))

@@ -1,4 +1,4 @@
-"""Reading the answers of a probe, which student code may have written."""
+"""Answers to a probe, which student code may have forged, are read safely."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_gradients_that_code_leaves_switched_off_are_on_again(run: Run, source: 
 
 
 def test_a_files_default_dtype_does_not_affect_tests(run: Run) -> None:
-    """As in the sandbox, a file cannot change the values that a test creates."""
+    """A file cannot change the dtype of the tensors that a test creates."""
     result = run(
         """
         import torch
@@ -99,7 +99,7 @@ def test_looks(problem):
 
 
 def add_visible(course: Course, test: str) -> Path:
-    """Put a test at the end of the visible half, and return the file."""
+    """Add a test at the end of the visible half, and return the path of the test file."""
     file = course.problems()[0].test_file
     file.write_text(file.read_text().replace("\n\n# --- hidden", f"{test}\n\n# --- hidden"))
     return file
@@ -191,7 +191,7 @@ def test_ctrl_c_ends_the_run(run: Run) -> None:
 
 
 def test_random_numbers_depend_on_seed_and_salt_only(run: Run, small_course: Course) -> None:
-    """Neither on the order of the tests nor on their text."""
+    """They depend neither on the order of the tests nor on their source."""
     (problem,) = small_course.problems()
     seen: list[object] = []
     source = "import sys\ndef double(x): sys.modules['seen'].append(x.tolist()); return x + x"
@@ -262,7 +262,7 @@ def test_one_submission_does_not_affect_the_next(small_course: Course, place: st
     "wait", ["breakpoint()", "import pdb; pdb.Pdb().set_trace()", "input('? ')"]
 )
 def test_no_input_is_requested_in_grading(run: Run, wait: str) -> None:
-    """A forgotten debugger in the code doesn't block the run."""
+    """A forgotten call of a debugger or of `input` doesn't block the run."""
     result = run(f"def double(x):\n    {wait}\n    return x + x")
     assert statuses(result) == {"passed" if wait == "breakpoint()" else "error"}
 

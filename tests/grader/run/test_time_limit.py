@@ -1,4 +1,4 @@
-"""Only endless code is stopped."""
+"""Endless code is stopped, but slow code that ends is not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.busy import busy_core
 
 def loop() -> None:
     while True:
-        with suppress(Exception):  # as students write who want to be on the safe side
+        with suppress(Exception):  # as cautious students write
             time.sleep(0)
 
 
@@ -25,7 +25,7 @@ def stubborn_loop() -> None:
     while True:
         try:
             time.sleep(10)
-        except:  # noqa: E722  (as students write who never want to see an error)
+        except:  # noqa: E722  (as some students write)
             time.sleep(10)
 
 
@@ -99,7 +99,7 @@ print("in time", flush=True)
 
 @pytest.mark.slow
 def test_a_busy_machine_does_not_stop_finite_code() -> None:
-    """Code that takes a second instead of 0.2 is not stopped, as half a second is allowed."""
+    """The code needs 0.2 seconds of CPU time, and the limit is half a second of CPU time."""
     with busy_core(4) as core:
         command = [sys.executable, "-c", SLOW_BUT_RIGHT, str(core)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""`Unknown`: any operation gives unknown, and reading it is refused."""
+"""Any operation on `UNKNOWN` returns `UNKNOWN`, and reading it raises an exception."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wrong answers of a class that match no known mistake are grouped."""
+"""Wrong answers that match no known mistake are grouped across all students."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Evaluate expressions about a student's file in a worker. This file has the code of both sides."""
+"""Evaluate expressions about a student's file in a worker.
+
+Both the worker and the tests import this file.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ if TYPE_CHECKING:
     from grader.sandbox.sandbox import Sandbox
 
 
-# The worker's side
+# Used by the worker
 
 
 def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Return a function that evaluates the expressions in an order. In an expression, `problem` is
-    the student's module.
+    """Return a function that evaluates the expressions in an order.
+
+    In an expression, `problem` is the student's module.
     """
     return _evaluate_all
 
@@ -42,7 +46,7 @@ def _evaluate(expression: str, names: dict[str, Any]) -> dict[str, Any]:
         return {"raised": [type(error).__name__, str(error)]}
 
 
-# The side of the tests
+# Used by tests
 
 
 class Raised(NamedTuple):
@@ -53,8 +57,7 @@ class Raised(NamedTuple):
 
 
 class Asked:
-    """A worker that evaluates expressions one after the other. As a context manager, it ends the
-    worker.
+    """A worker that evaluates expressions one after the other. On leaving the context, it is ended.
 
     Args:
         sandbox: the worker's sandbox.
@@ -66,8 +69,8 @@ class Asked:
     Attributes:
         recorder: the connection to the worker.
         error: the exception that loading the file raised.
-        attempts: the forbidden calls while the file was loaded.
-        called: the forbidden functions that were called by the last expression.
+        attempts: the forbidden actions that the file tried while it was loaded.
+        called: the first forbidden function that the last expression called, in a list, if any.
 
     Raises:
         WorkerFailure: the worker failed while it loaded the file.
@@ -114,6 +117,6 @@ class Asked:
 
 @functools.cache
 def _preloaded() -> Any:
-    from grader.sandbox.spawn import Preloaded  # a worker has no need of it
+    from grader.sandbox.spawn import Preloaded  # not needed in a worker
 
     return Preloaded(f"{__name__}:load", {})

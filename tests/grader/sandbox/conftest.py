@@ -1,4 +1,4 @@
-"""Sandboxes that the tests of this folder share, and functions that run student code in them."""
+"""A sandbox that the tests of this folder share, and functions that run student code in it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -26,7 +26,7 @@ def sandbox(origin: TemplateProcess) -> Iterator[Sandbox]:
 def ask(sandbox: Sandbox) -> Ask:
     """Return a function that evaluates expressions about a file in a worker.
 
-    For one expression it returns a value, and for several a list of values.
+    The function returns the value of one expression, or a list with the values of several.
     """
 
     def evaluate(source: str, *expressions: str, **options: Any) -> Any:
@@ -42,7 +42,7 @@ def ask(sandbox: Sandbox) -> Ask:
 def graded(
     sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory, new_course: Callable[..., Course]
 ) -> Callable[[str], ProblemResult]:
-    """Return a function that grades a file of the small course, by the visible tests alone."""
+    """Return a function that grades a file of the small course with the visible tests."""
     course = new_course(tmp_path_factory.mktemp("graded") / "course")
     test_file = course.problems()[0].test_file
     visible, _, _ = test_file.read_text(encoding="utf-8").partition("# --- hidden tests ---")

@@ -1,4 +1,4 @@
-"""A submission that searches for forbidden functions in every indirect way."""
+"""A submission that tries to call forbidden functions in indirect ways."""
 
 import contextlib
 import ctypes
@@ -15,7 +15,7 @@ from torch import distributions, nn
 LIBRARY = type(torch._C._dispatch_library("FRAGMENT", "mine", "", "mine.py", 0))
 TORCH = os.path.dirname(torch.__file__)
 DEFAULTS = F.multi_head_attention_forward.__defaults__
-KEPT = {}  # what could be taken while the file was loaded
+KEPT = {}  # objects that the file obtained while it was loaded
 
 
 def keep(name):
@@ -169,7 +169,7 @@ def own_kernels(name, kernel):
 
 
 def fused_after_own_kernels():
-    """Reach a fused kernel of TorchScript, which is used after the first, profiled run."""
+    """Call a fused kernel of TorchScript, which is used after the first run."""
     torch._C._jit_set_te_must_use_llvm_cpu(False)
     torch._C._jit_override_can_fuse_on_cpu(True)
     torch._C._jit_set_texpr_fuser_enabled(True)

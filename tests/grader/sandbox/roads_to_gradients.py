@@ -1,4 +1,4 @@
-"""Wrong files for softmax_backward that let PyTorch differentiate, each in a different way."""
+"""Wrong files for softmax_backward, each of which lets PyTorch differentiate in a different way."""
 
 HEAD = """
 import torch

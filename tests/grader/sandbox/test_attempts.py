@@ -1,4 +1,4 @@
-"""Forbidden calls that a file makes while it is loaded are recorded even if the file hides them."""
+"""Forbidden actions of a file while it is loaded are recorded, even if the file hides them."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.grader.sandbox.asking import Asked
 
 @pytest.fixture
 def tried(sandbox):
-    """Return a function that loads a file and returns its forbidden calls."""
+    """Return a function that loads a file and returns the forbidden actions that it tried."""
 
     def load(source):
         with Asked(sandbox, source) as asked:

@@ -1,4 +1,4 @@
-"""Limits on the trusted process's memory for messages of workers."""
+"""The memory that a worker's message takes in the trusted process is limited."""
 
 import subprocess
 import sys

@@ -49,7 +49,7 @@ def test_lines_that_do_not_need_the_compiler(line: str) -> None:
 
 
 def test_no_reference_needs_the_compiler(course: Course) -> None:
-    """No reference needs torch's compiler; otherwise every run would load it."""
+    """Otherwise, every run would load torch's compiler."""
     for problem in course.problems():
         assert not may_want_compiler(course.solution(problem).read_bytes()), problem.id
 
@@ -59,7 +59,7 @@ FORBIDDEN = ("softmax", "scaled_dot_product_attention", "MultiheadAttention")
 
 @pytest.mark.slow
 def test_code_may_request_deterministic_algorithms(ask: Ask) -> None:
-    """Many files begin with this line, which loads the settings of torch's compiler."""
+    """Many files request them. This loads the settings of torch's compiler."""
     total, enabled = ask(
         "import torch\ntorch.use_deterministic_algorithms(True, warn_only=True)",
         "torch.ones(3).cumsum(0).tolist()",
@@ -71,7 +71,7 @@ def test_code_may_request_deterministic_algorithms(ask: Ask) -> None:
 
 
 def test_a_worker_has_the_compiler_if_it_is_needed(ask: Ask) -> None:
-    """The compiler is loaded before functions are removed, as it uses forbidden ones."""
+    """The compiler is loaded before functions are removed, because it uses forbidden functions."""
     trained, shape = ask(
         """
         import torch
@@ -101,7 +101,7 @@ def test_a_worker_has_no_compiler_if_it_is_not_needed(ask: Ask, forbidden: tuple
 
 
 def test_vmap_works_without_the_compiler(ask: Ask) -> None:
-    """Correct solutions use `vmap`; loading the compiler would take seconds in each run."""
+    """Correct solutions use `vmap`, and loading the compiler would take seconds in each run."""
     weights = ask(
         """
         import torch
@@ -178,14 +178,12 @@ NORMS = ("layer_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
 
 
 def transformed(name: str, norm: str) -> str:
-    """Return a file with a function f(x) that transforms a norm: torch's or a different one."""
+    """Return a file with a function f(x) that transforms a norm, as `TRANSFORMED[name]` does."""
     return f"{TOOLS}\ndef norm(x): return {norm}\ndef f(x): return {TRANSFORMED[name]}"
 
 
 def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
-    """Return f(x) of a file in this process, in which forbidden functions are watched, not
-    removed.
-    """
+    """Call f(x) of a file in this process, where `Guard` detects calls of forbidden functions."""
     file: dict[str, Any] = {}
     exec(source, file)
     with Guard(NORMS):

@@ -1,4 +1,4 @@
-"""Exceptions of student code and unusable files are reported in grading as in a local run."""
+"""Exceptions of student code and unusable files are reported in grading as they are at home."""
 
 import re
 

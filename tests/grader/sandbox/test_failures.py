@@ -1,4 +1,4 @@
-"""A worker fails and is replaced if its code hangs, crashes or sends invalid messages."""
+"""A worker is replaced if its code hangs, crashes or sends invalid messages."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from tests.grader.sandbox.asking import Asked
 from tests.lent import lent_sandbox
 from tests.processes import is_running, wait_until_gone
 
-# Each of these ends, breaks or blocks the worker in its own way.
+# Each statement ends or blocks the worker, or sends an invalid message.
 DEADLY = {
     "os._exit": ("os._exit(0)", Status.CRASH, "exit status 0"),
     "abort": ("os.abort()", Status.CRASH, r"SIGABRT\). Does it need .* memory"),
@@ -34,7 +34,7 @@ ENDLESS = "def f():\n    while True: pass"
 
 
 def failure_in(asked):
-    """Return the failure of a worker at the next expression."""
+    """Evaluate the next expression, and return the failure of the worker."""
     with pytest.raises(WorkerFailure) as caught:
         asked.next()
     return caught.value
@@ -83,7 +83,7 @@ def test_a_slowly_sent_answer_does_not_extend_the_time(sandbox):
 
 @pytest.mark.slow
 def test_an_interrupted_question_ends_its_worker(sandbox):
-    """Otherwise a late answer would be read as the answer to the next question."""
+    """Otherwise, a late answer could be read as the answer to the next expression."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -119,7 +119,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize("level", ["sandbox", "process"])
 @pytest.mark.slow
 def test_no_process_outlives_a_killed_grader(level):
-    """A worker exits even if it is busy and ignores its connection."""
+    """A worker ends even if it is busy and doesn't read from its connection."""
     command = [sys.executable, "-c", GRADER, level]
     grader = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
     pids = {int(pid) for pid in grader.stdout.readline().split()}
@@ -145,7 +145,7 @@ def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch, origin):
 
 @pytest.mark.slow
 def test_a_worker_killed_by_the_system_is_no_student_error(sandbox, ask):
-    """The system kills processes if memory runs out; the student's code is not blamed for it."""
+    """The system kills processes if memory runs out, which is not an error of the student."""
     expressions = ("__import__('os').getpid()", "__import__('time').sleep(60)")
     with Asked(sandbox, "", *expressions) as asked:
         killer = threading.Timer(0.3, os.kill, (asked.next(), signal.SIGKILL))
@@ -169,7 +169,7 @@ KILLS = {
 
 @pytest.mark.parametrize("name", KILLS)
 def test_code_cannot_imitate_a_kill_by_the_system(sandbox, name):
-    """SIGKILL counts as an error of the machine, so the test would be repeated."""
+    """If code could send itself SIGKILL, the grader would assume an error of the machine."""
     source = (
         "import ctypes, os, resource, signal, threading\nlibc = ctypes.CDLL(None)\n"
         f"def f():\n    {KILLS[name]}\n    return 'survived'"
@@ -192,7 +192,7 @@ def outcome(asked):
 
 @pytest.mark.slow
 def test_code_that_exceeds_its_cpu_time_is_a_timeout(origin):
-    """The code ignores SIGXCPU, so the kernel kills it. This counts as a timeout."""
+    """The code ignores SIGXCPU, so the kernel kills it. The status is still a timeout."""
     source = "import signal\nsignal.signal(24, signal.SIG_IGN)\n" + ENDLESS
     budget = SubmissionBudget(60, 60)
     with (

@@ -19,15 +19,16 @@ from tests.grader.sandbox.roads_to_gradients import HEAD, ROADS
 FORBIDDEN = PROBLEM.entry.forbidden_where({"softmax_backward"})
 
 UNNAMED = {"node called", "scripted operator", "scripted autograd", "differentiated by TorchScript"}
-"""Roads that end with another exception: nothing was recorded, or TorchScript wraps it."""
+"""Ways that raise a different exception: nothing was recorded, or TorchScript wraps ForbiddenCall.
+"""
 
 UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "operator of one's own"}
-"""Roads that Guard can't see: they run below it, or only call products and sums."""
+"""Ways that Guard can't detect: they run below it, or only call products and sums."""
 
 
 @pytest.fixture
 def given() -> tuple[torch.Tensor, torch.Tensor]:
-    """Return weights, and the gradient with respect to them."""
+    """Return the output of a softmax, and the gradient with respect to this output."""
     drawn = torch.randn(2, 2, 3, dtype=torch.float64)
     return drawn[0].softmax(-1), drawn[1]
 
@@ -37,7 +38,7 @@ def right(weights: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
 
 
 def loaded(road: str) -> ModuleType:
-    """Return the module of a wrong file, loaded as at home."""
+    """Load a wrong file as it is loaded at home, and return the module."""
     text, path = HEAD + ROADS[road], f"{road}/problem.py"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     module = ModuleType("problem_10")
@@ -55,7 +56,7 @@ def test_no_way_gives_the_gradient(ask, road):
     x = "torch.ones(2, 3, dtype=torch.float64)"
     call = f"problem.softmax_backward({x}.softmax(-1), {x})"
     kind, _ = ask(HEAD + ROADS[road], call, forbidden=FORBIDDEN)
-    is_missing = kind == "NameError"  # what made it was left out
+    is_missing = kind == "NameError"  # the statement that defines the name was skipped
     assert kind == "ForbiddenCall" or is_missing or road in UNNAMED
 
 

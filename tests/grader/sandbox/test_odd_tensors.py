@@ -1,4 +1,4 @@
-"""Unusual tensors, including some without numbers: each gets a status and a message.
+"""Each unusual tensor that student code returns gets a status and a message.
 
 Reading a tensor without memory would crash the worker, and the student would see
 a message about a crash.

@@ -77,7 +77,7 @@ def f(x):
 
 
 def test_without_a_guard_forbidden_functions_are_still_missing(ask, compiler):
-    """A student who removes the hooks finds no forbidden function, as all are removed."""
+    """Code that switches off torch's hooks still can't call forbidden functions."""
     forbidden = ("softmax", "log_softmax", "scaled_dot_product_attention")
     gradient = "x.requires_grad_()).sum().backward() or x.grad.abs().max().item()"
     ways, slope = ask(
@@ -159,11 +159,11 @@ def names_of_roads(ask):
 
 
 def is_open(ask, forbidden, way, key="CPU"):
-    """Return whether a call of a forbidden function returns a value in a new worker."""
+    """Return whether a forbidden function can be called in one of the indirect ways."""
     try:
         found = ask(OTHER_ROADS, f"problem.goes({way!r}, {key!r})", forbidden=forbidden)
     except WorkerFailure:
-        return False  # it ended its own process
+        return False  # the call ended the worker
     assert isinstance(found, bool), found
     return found
 
@@ -173,7 +173,7 @@ def is_open(ask, forbidden, way, key="CPU"):
     ids=["compiler loaded", "compiler not loaded"],
 )
 def compiler(request, monkeypatch):
-    """Workers do not load torch's compiler, even if the file mentions it."""
+    """Load torch's compiler in all workers, or in no worker, whatever the file contains."""
     monkeypatch.setattr("grader.sandbox.spawn.may_want_compiler", lambda source: request.param)
 
 

@@ -1,4 +1,4 @@
-"""The same rules with the same messages hold for a student's file at home and in grading."""
+"""The same rules apply to a student's file at home and in grading, with the same messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DOUBLE = "\ndef double(x): return x + x\n"
 PACKAGE = "problem.py can't import {}: it is graded by itself. Use Python's standard library"
 INPUT = "problem.py can't read input"
 
-# Of each file the sentence that refuses it; "" for one that is right. All packages are installed.
+# Each file with the message that refuses it, or "" if the file is allowed. The packages exist here.
 FILES = {
     "package": ("import yaml" + DOUBLE, PACKAGE.format("yaml")),
     "needed by torch": ("import sympy as sp" + DOUBLE, PACKAGE.format("sympy")),

@@ -1,4 +1,4 @@
-"""The sandbox: the effect of each layer and of all layers, as root and as an ordinary user.
+"""Each layer of the sandbox stops attacks, for root and for an ordinary user.
 
 The attacks run in short-lived interpreters without torch, one for each layer.
 """
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is 
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# Apply one layer, then try every attack, each in a separate process.
+# This program applies one layer, then tries every attack, each in a separate process.
 SCRIPT = """
 import json, os, sys
 layer, other, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -98,9 +98,9 @@ LIMITS = {"use_all_memory"}
 
 
 def attack(layer, user, tmp_path):
-    """Return the outcome of each attack if one layer is in place."""
+    """Return the outcome of each attack in a process with one layer of the sandbox."""
     if os.geteuid() != 0:
-        user = 0  # an ordinary user already
+        user = 0  # this process already runs as an ordinary user
     folder = tmp_path / "target"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
@@ -150,9 +150,9 @@ def test_all_layers_together(user, tmp_path):
 @pytest.mark.slow
 @users
 def test_without_layers_the_attacks_work(user, tmp_path):
-    """Without layers every attack succeeds; otherwise the other tests would prove nothing."""
+    """Without layers, the attacks succeed. So the other tests show that the layers stop them."""
     outcomes = attack("none", user, tmp_path)
-    # Not as an ordinary user; not twice on the same file; not in every container.
+    # Some attacks need rights, some succeed only once, and some fail in a container.
     rights = {"trace_the_parent", "make_a_namespace", "become_root", "open_a_socket"}
     others = {"remove_a_file", "read_another_process", "signal_the_parent", "signal_everybody"}
     work = {name for name, outcome in outcomes.items() if outcome == "succeeded"}
@@ -179,7 +179,7 @@ def test_more_attacks_on_a_real_worker(ask, name):
 
 
 def own_mounts_work():
-    """Return whether a process on this machine can have mounts that do not record reading."""
+    """Return whether a process on this machine can switch off the recording of access times."""
     child = os.fork()
     if child == 0:
         os._exit(0 if keep_access_times() else 1)
@@ -187,14 +187,14 @@ def own_mounts_work():
 
 
 def is_read_at(path, read):
-    """Return whether the file system updates the access time of an old file that is read."""
+    """Call `read` with a path, and return whether the file's access time has changed."""
     os.utime(path, ns=(10**18, os.stat(path).st_mtime_ns))
     assert read(str(path))
     return os.stat(path).st_atime_ns != 10**18
 
 
 def test_reading_leaves_no_access_times(ask):
-    """Access times of files stay unchanged. Otherwise a worker could pass inputs to a later one."""
+    """Otherwise, a worker could pass data to a later worker by the access times of files."""
     path = Path(torch.__file__).parent / "testing" / "_creation.py"
     if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
         pytest.skip("mounts can't be changed here, or note no reading anyway")
@@ -203,7 +203,7 @@ def test_reading_leaves_no_access_times(ask):
 
 
 def test_torch_works_without_threads(ask):
-    """Correct code may request several threads. It gets one and works."""
+    """Correct code may request several threads. It runs with one thread."""
     gradient, thread = ask(
         """
         import threading, torch

@@ -1,4 +1,4 @@
-"""The grader refuses a sandbox that an attack of its self-test escapes."""
+"""The grader refuses a sandbox in which an attack of the self-test succeeds."""
 
 import sys
 
@@ -19,9 +19,9 @@ ENDS_ITS_PROCESS = "\ndef end(path):\n    os._exit(0)\n"
 @pytest.mark.parametrize(
     ("source", "names", "reason"),
     [
-        (SUCCEEDS, ["read_a_file", "read_nothing", "become_root"], r"hole \(read nothing\)"),
-        (CANNOT_LOAD, ["read_a_file"], r"hole \(Your code"),
-        (ENDS_ITS_PROCESS, ["read_a_file", "end"], r"hole \(Your code"),
+        (SUCCEEDS, ["read_a_file", "read_nothing", "become_root"], r"self-test \(read nothing\)"),
+        (CANNOT_LOAD, ["read_a_file"], r"self-test \(Your code"),
+        (ENDS_ITS_PROCESS, ["read_a_file", "end"], r"self-test \(Your code"),
     ],
 )
 def test_a_sandbox_that_fails_the_self_test_is_refused(origin, monkeypatch, source, names, reason):

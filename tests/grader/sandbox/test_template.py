@@ -1,6 +1,6 @@
-"""A run's trusted process and its prefork server are forks of one clean interpreter.
+"""A trusted process and its prefork server are forks of one clean interpreter.
 
-The worker side never has data or modules of the trusted side.
+The prefork server and its workers never contain data or modules of the trusted process.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def texts_that_begin(begin):
     return sorted({text for text in found if text.startswith(begin) and len(text) > len(begin)})
 """
 
-# What trusted processes do here; a file that they import by its name.
+# The functions that trusted processes call in these tests. They import them from a file.
 TARGETS = """
 import os, sys, tempfile
 from grader.sandbox.sandbox import Sandbox
@@ -109,7 +109,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemplateProce
 
 
 def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
-    """Return the variables of a worker and of its trusted side, which knows a secret word."""
+    """Return the data that a worker finds, and data of its trusted process, which has `canary`."""
     process, connection = template.start("targets_of_template:look", canary, LOOK)
     with connection:
         state: dict[str, Any] = connection.recv()
@@ -120,9 +120,7 @@ def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_worker_has_no_data_of_its_trusted_side(template: TemplateProcess) -> None:
-    """A worker contains no data of its trusted process, or of an earlier trusted process or
-    server.
-    """
+    """A worker contains no data of its trusted process, nor of processes that started earlier."""
     waiting, connection = template.start("targets_of_template:wait")
     with connection:
         connection.recv()
@@ -146,7 +144,7 @@ def test_a_worker_has_no_data_of_its_trusted_side(template: TemplateProcess) -> 
 
 @pytest.mark.slow
 def test_a_killed_template_process_is_replaced(template: TemplateProcess) -> None:
-    """A killed template is replaced, and its forked processes end."""
+    """A new template process is started, and the forks of the killed process end."""
     process, connection = template.start("targets_of_template:wait")
     with connection:
         pid = connection.recv()
@@ -166,7 +164,7 @@ def test_a_killed_template_process_is_replaced(template: TemplateProcess) -> Non
 def test_a_prefork_server_has_no_secrets_in_memory(
     template: TemplateProcess,
 ) -> None:
-    """Every worker is a copy of the prefork server."""
+    """Every worker starts with a copy of the prefork server's memory."""
     canary = "-".join(["canary", "told", str(os.getpid())]).encode()
     process, connection = template.start("targets_of_template:hold", canary.decode())
     with connection:
@@ -174,13 +172,13 @@ def test_a_prefork_server_has_no_secrets_in_memory(
         trusted, memory = memory_of(pid), memory_of(prefork_server)
     process.join(60)
     assert canary in trusted
-    assert b"grader.sandbox" in memory  # the search itself works
+    assert b"grader.sandbox" in memory  # shows that the search works
     for secret in (canary, b"canary-in-the-" + b"environment", b"--- hidden tests ---"):
         assert secret not in memory
 
 
 def test_libraries_are_found_in_the_order_of_the_main_process(tmp_path, monkeypatch):
-    """Two folders may contain torch if environments are layered. The first folder is used."""
+    """With layered environments, two folders may contain torch. The first folder is used."""
     folders = [tmp_path / "b", tmp_path / "a", tmp_path / "c"]
     for folder, names in zip(folders, (["torch"], ["torch", "numpy"], ["msgspec"]), strict=True):
         for name in names:
@@ -192,6 +190,6 @@ def test_libraries_are_found_in_the_order_of_the_main_process(tmp_path, monkeypa
 
 
 def test_a_course_elsewhere_is_secret_as_well(tmp_path, monkeypatch):
-    """Solutions of a graded course are secret wherever they are."""
+    """The solutions of a course are secret, wherever its folder is."""
     monkeypatch.setenv(COURSE_VARIABLE, str(tmp_path))
     assert {str(tmp_path / "solutions"), str(ROOT / "solutions")} <= {*secret_paths()}

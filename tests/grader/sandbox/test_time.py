@@ -1,4 +1,4 @@
-"""A student's code is charged for the time that it runs or sleeps."""
+"""The time in which student code runs or sleeps counts, but not the time in which it waits."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def softmax(x):
 
 @pytest.mark.slow
 def test_slow_correct_code_is_not_stopped_on_a_busy_machine(origin):
-    """The code takes 1.5 seconds, but only 0.3 seconds of CPU time, which the limit of one second
-    is about.
+    """The code takes 1.5 seconds of wall time, but only 0.3 seconds of CPU time. The limit is one
+    second.
     """
     cores, call = os.sched_getaffinity(0), "problem.softmax(torch.zeros(2)).tolist()"
     with lent_sandbox(origin, call_seconds=1.0) as sandbox, busy_core(4) as core:
-        sandbox.stay_on(core)
+        sandbox.pin_to_core(core)
         try:
             budget = sandbox.budget()
             with Asked(sandbox, SLOW, call, budget=budget) as asked:
@@ -78,7 +78,7 @@ def f():
 
 @pytest.mark.slow
 def test_a_call_is_charged_for_its_longest_thread():
-    """A call is charged the time of its longest thread, not the sum over all threads."""
+    """The longest CPU time of a thread counts, not the sum over all threads."""
     budget = SubmissionBudget(20, 100)
     with (
         Sandbox("process", call_seconds=60) as sandbox,

@@ -1,4 +1,4 @@
-"""Ends the process with exit status 0 at import. That is never a pass."""
+"""Ends the process with exit status 0 at import. The result is a crash."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Ends a pytest run with success. The grader uses no pytest run."""
+"""Ends a run of pytest with success. The grader does not run tests with pytest."""
 
 from importlib._bootstrap import _gcd_import
 

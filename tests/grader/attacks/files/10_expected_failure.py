@@ -1,4 +1,4 @@
-"""Declares that the failure was expected. The test still does not pass."""
+"""Declares by pytest's exception that the failure was expected. The result is an error."""
 
 from importlib._bootstrap import _gcd_import
 

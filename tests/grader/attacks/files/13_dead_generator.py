@@ -1,4 +1,4 @@
-"""Sets the generator to a state that gives only zeros. The grader never reads this state."""
+"""Sets torch's generator to a state that yields only zeros. The grader never reads this state."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Replaces all random inputs by zeros, so that any answer would be right. The expected values
+"""Replaces all random inputs with zeros, for which a wrong function is right. The expected values
 belong to the original inputs.
 """
 

@@ -1,4 +1,4 @@
-"""Predicts the test's random numbers from the random state that it receives."""
+"""Tries to predict the test's random numbers from the random state. The prediction is wrong."""
 
 import torch
 

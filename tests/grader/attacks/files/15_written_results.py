@@ -1,4 +1,4 @@
-"""Tries to write the results everywhere. It can write nowhere."""
+"""Tries to write result files into many folders. It can't write into any of them."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Prints the output of a passed run. The grader reads no verdict from output."""
+"""Prints the output of a run that passed. The grader does not read verdicts from output."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
-"""Writes a pass into every open file that it finds. It finds only its own channel. The result is
-bad output.
+"""Writes a forged result into every open file descriptor. Only its own connection is open, so the
+result is bad output.
 """
 
 import os

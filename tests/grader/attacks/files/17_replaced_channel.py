@@ -1,4 +1,4 @@
-"""Replaces its connection to the grader by another file. Only its own process is affected."""
+"""Replaces its connection to the grader with another file. Only its own process is affected."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""Sends an empty record of a test twice. The second one might be taken for the record of the next
-test.
+"""Sends an empty record of a test twice. The second record must not be used as the record of the
+next test.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Reads the memory of its parent and of a given process. The sandbox forbids it."""
+"""Tries to read the memory of its parent and of a given process. The sandbox forbids it."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""Returns a list that changes with each access. It is read once."""
+"""Returns a list that changes with each access. The grader reads the list once."""
 
 
 class Changing(list):

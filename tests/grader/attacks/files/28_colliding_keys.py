@@ -1,4 +1,4 @@
-"""Returns a dictionary with keys of equal hash. The grader does not spend minutes on it."""
+"""Returns a dictionary with keys that have the same hash. Reading it does not take minutes."""
 
 
 class Key(int):

@@ -1,5 +1,5 @@
-"""Returns an object whose attributes refer to the object itself, directly and in lists. That is
-allowed.
+"""Returns an object whose attributes refer to the object itself, directly and in lists. The object
+isn't a tensor.
 """
 
 

@@ -1,4 +1,4 @@
-"""Returns thousands of objects. The trusted side would have to keep each of them."""
+"""Returns thousands of objects. The trusted process receives only the names of their types."""
 
 
 class Thing:

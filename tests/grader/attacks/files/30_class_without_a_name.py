@@ -1,4 +1,4 @@
-"""Returns an object of a class that raises when its name is read."""
+"""Returns an object of a class that raises when its name is read. The result is an error."""
 
 
 class Meta(type):

@@ -1,4 +1,4 @@
-"""Raises an exception whose class has a false name and hides its base classes."""
+"""Raises an exception of a class with a false name and false bases. The result is an error."""
 
 
 class Meta(type):

@@ -1,4 +1,4 @@
-"""Raises an exception that raises in `__str__`. The error is reported without its text."""
+"""Raises an exception with a `__str__` that raises another. The text is not reported."""
 
 
 class Hostile(Exception):  # noqa: N818

@@ -1,4 +1,4 @@
-"""Returns an object with huge fields, and one with very many. The fields stay in the worker."""
+"""Returns an object with huge attributes and very many of them. They stay in the worker."""
 
 
 class Config:

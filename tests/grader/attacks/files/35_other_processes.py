@@ -1,4 +1,4 @@
-"""Looks for other processes. It sees none."""
+"""Searches for other processes in /proc. It sees none."""
 
 import os
 

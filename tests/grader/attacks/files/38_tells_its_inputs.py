@@ -1,4 +1,4 @@
-"""Puts its arguments into exceptions: text, class name, traceback, warning, print."""
+"""Puts its arguments into the text, class and traceback of an exception, a warning and a print."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""Returns an object whose attribute access never ends."""
+"""Returns an object with an endless `__dict__` property. The grader does not read `__dict__`."""
 
 
 class Looping:

@@ -1,4 +1,4 @@
-"""Leaves no memory for sending its answer. The result is "out of memory", not bad output."""
+"""Leaves no memory for sending its answer. The result is bad output."""
 
 import torch
 

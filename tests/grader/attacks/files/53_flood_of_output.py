@@ -1,4 +1,4 @@
-"""Prints 200 megabytes and returns right answers. It gets full marks without the output."""
+"""Prints 200 megabytes and returns right answers. It gets full marks; the output is not kept."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Tries to write code to HOME, Python's packages and the course. It can write nowhere."""
+"""Tries to write code to HOME, Python's packages and the course. It can't write."""
 
 import os
 import site
