@@ -110,7 +110,7 @@ def check_gradients(actual: Mapping[str, Any], expected: Any, call: str, **optio
 def check_form(actual: Any, expected: Any, call: str) -> Any:
     """Compare type, dtype and shape, and return `actual` detached.
 
-    In grading, the result is a claim of the worker.
+    In grading, only the worker checks this, so the result is an unverified claim.
     """
     detached = compare.check_form(actual, expected, call)
     _claim(f"the form of {call}")
@@ -120,7 +120,7 @@ def check_form(actual: Any, expected: Any, call: str) -> Any:
 def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
     """Require that `module` has a layer `nn.Linear(n_in, n_out, bias=bias)` called `name`.
 
-    In grading, the result is a claim of the worker.
+    In grading, only the worker checks this, so the result is an unverified claim.
     """
     compare.check_layer(module, name, n_in, n_out, bias=bias)
     _claim(f"the layer {name}")
@@ -129,7 +129,7 @@ def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = T
 def require(fact: object, message: str) -> None:
     """Require a fact about the structure or the cost of the student's code.
 
-    In grading, the fact is a claim of the worker.
+    In grading, only the worker checks this, so the result is an unverified claim.
 
     Args:
         fact: a true value if the fact holds.
@@ -267,7 +267,7 @@ def judge_value(judge: Judge, value: Any, call: str) -> None:
 
 
 def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> None:
-    """Judge a value at once at home; add the check to the record in grading."""
+    """At home, judge a value at once. In grading, add the check to the record."""
     if is_unknown(value):
         raise AnswerRead(f"the test passes it as the student's value in the check of {call}")
     match _mode.place:
@@ -285,7 +285,7 @@ def _claim(call: str) -> None:
 
 
 def _right_answer(value: Any, call: str) -> Any:
-    """Return a right answer unchanged, except in the trusted process: there, return a copy.
+    """Return a right answer. In the trusted process, return a copy of it.
 
     Raises:
         AnswerRead: this process is a worker, and `value` is not `UNKNOWN`.

@@ -23,7 +23,7 @@ from grader.result import not_yet
 
 # The relative and the absolute tolerance. Results of known mistakes differ by 5e-4 or more. float16
 # has three correct digits and bfloat16 two, and a sum of a few terms has fewer. float64 has the
-# tolerance of float32, so that only tests about digits fail if steps are calculated in float32.
+# tolerance of float32: only tests with `all_digits` fail if some steps are calculated in float32.
 _TOLERANCE = {
     "float64": (1e-4, 1e-5),
     "float32": (1e-4, 1e-5),
@@ -32,7 +32,7 @@ _TOLERANCE = {
 }
 
 _ALL_DIGITS = (1e-9, 1e-10)
-"""The tolerance of a test about the digits of float64. Correct results differ by about 1e-15."""
+"""The tolerance of float64 with `all_digits`. Correct results differ by about 1e-15."""
 
 _ENTRIES_SHOWN = 6
 _LINE = 74
@@ -60,7 +60,7 @@ def check(
 ) -> None:
     """Compare a value with a tensor or array: type, dtype, shape and numbers.
 
-    An entry that is NaN or infinity is right only if the same entry of `expected` is, too.
+    A NaN or an infinity is right only if `expected` contains the same value in this entry.
 
     Args:
         actual: any value that the student's code returned.
@@ -115,12 +115,13 @@ def check_form(
 
     Args:
         actual: any value that the student's code returned.
-        expected: a tensor or an array of the right form.
+        expected: a tensor or an array with the right dtype and shape.
         call: the call as a student would write it.
         same_dtype: whether to reject a floating point dtype that is wider than the expected dtype.
 
     Raises:
-        Mismatch: the form is wrong. The exception's text is a message for the student.
+        Mismatch: the type, dtype or shape is wrong. The exception's text is a message for the
+            student.
     """
     wanted = _NAMES[isinstance(expected, numpy.ndarray)]
     if not (is_array(actual) if wanted == _NAMES[True] else isinstance(actual, Tensor)):
@@ -216,7 +217,8 @@ def gradients(
         may_miss: whether to omit inputs without a gradient, instead of raising Mismatch.
 
     Raises:
-        Mismatch: the form of `output` is wrong, or no gradient reaches `output` or an input.
+        Mismatch: the type, dtype or shape of `output` is wrong, or no gradient reaches `output` or
+            an input.
     """
     check_form(output, upstream, call)
     assert isinstance(output, Tensor)
@@ -339,7 +341,7 @@ def kind(value: object) -> str:
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     name = type(value).__name__
-    if name in ("float16", "float32", "float64"):  # a worker's value has only this name
+    if name in ("float16", "float32", "float64"):  # decoding keeps only a type's name
         return f"a numpy.{name}"
     spoken_with_a_vowel = name.lower().startswith(("a", "e", "i", "o", "nd"))  # "an ndarray"
     return f"an {name}" if spoken_with_a_vowel else f"a {name}"

@@ -113,7 +113,7 @@ class Encoder:
         return ["array", array.dtype.name, [*array.shape]]
 
     def _fits(self, size: int) -> bool:
-        """Subtract a tensor's size from the remaining bytes, and return whether it is positive.
+        """Subtract `size` from the remaining bytes, and return whether `size` is positive.
 
         Raises:
             BadRecord: the message would be too large. For example, an expanded tensor can have a

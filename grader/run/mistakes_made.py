@@ -44,11 +44,11 @@ _MOST_RUN_ALONE = 6
 """The maximum number of failed tests that are run again, each alone."""
 
 _REPEATS = 2
-"""How often all tests are run again. A test that fails every time doesn't fail by chance."""
+"""How many times all tests are run again. A test that fails each time doesn't fail by chance."""
 
 
 def name_mistakes(session: Session) -> None:
-    """Name the mistakes in the code of each problem with a wrong answer, in the session's results.
+    """Add the names of mistakes to the session's results, for each problem with a wrong answer.
 
     Problems with a timeout are skipped.
     """
@@ -100,9 +100,9 @@ def _with_mistakes(
     """Return the tests, and add to each failed test the names of the mistakes that explain it.
 
     A mistake explains the tests for which `_explaining` returns it. If there is no such test, the
-    mistake explains all failures of its function that no other mistake explains. In this case, if
-    tests are known to catch the mistake, one of them must have passed: with `pytest -k`, they may
-    not have run.
+    mistake explains all failures of its function that no other mistake explains. However, it
+    explains nothing if tests are known to catch it and none of them passed. For example, they may
+    not have run because of `pytest -k`.
 
     Args:
         tests: all tests.
@@ -128,8 +128,9 @@ def _with_mistakes(
 def _explaining(
     evidence: Sequence[Evidence], test: TestResult, shown: Shown | None, known: Fingerprints
 ) -> list[Evidence]:
-    """Return the mistakes that explain the failure of a test: the first of these groups that is not
-    empty.
+    """Return the mistakes that explain the failure of a test.
+
+    The result is the first of these groups that is not empty:
 
     - mistakes that the test is known to catch and whose sentence names an attribute in its message
     - all mistakes that the test is known to catch
@@ -153,7 +154,7 @@ def _explaining(
 def _is_of_function(each: Evidence, test: TestResult, known: Fingerprints) -> bool:
     """Return whether the first line of a test's message names a function that contains a mistake.
 
-    Return True, too, if the line names no function or if the mistake belongs to no function.
+    Also return True if the line names no function, or if the mistake belongs to no function.
     """
     words = set(re.findall(r"\w+", test.message.partition("\n")[0]))
     called = words & set(map(owner, known.reference))
@@ -207,8 +208,8 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
 def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
     """Add a line about the factor of a wrong number, if several tests of a function have a factor.
 
-    Every wrong number has some factor. So the line is added only if the factor is the same in all
-    these tests, or if each factor is a whole number or the inverse of a whole number.
+    Any number is a multiple of any other number. So the line is added only if all these tests have
+    the same factor, or if each factor is a whole number or the inverse of a whole number.
     """
     factors: dict[str, dict[str, float]] = {}
     for id, each in shown.items():
@@ -315,7 +316,7 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the first function or class of the call that contains a found mistake, or None."""
+    """Return the first function or class in a call in which a mistake was found, or None."""
     owners = {owner for each in evidence for owner in each.owners}
     words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
     return next((word for word in words if word in owners), None)

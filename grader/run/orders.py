@@ -106,7 +106,7 @@ def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
         hidden: whether to include the hidden tests.
 
     Returns:
-        The contents of the files, by their paths in the course's folder.
+        The contents of the files, by path in the course's folder.
     """
     text = problem.test_file.read_text(encoding="utf-8")
     first = problem.first_hidden_line()
@@ -117,12 +117,12 @@ def files_of_half(problem: Problem, *, hidden: bool) -> dict[str, bytes]:
 
 
 def files_of_probe(problem: Problem) -> dict[str, bytes]:
-    """Return the files that a worker needs to run a problem's probe, as `files_of_half` does."""
+    """Return the contents of the files that a worker needs to run a problem's probe, by path."""
     return _files(problem, {problem.probe_file: problem.probe_file.read_bytes()})
 
 
 def _files(problem: Problem, sources: dict[Path, bytes], without: str = "") -> dict[str, bytes]:
-    """Return the source files and all files of the course that they need, by their paths in it.
+    """Return the contents of source files and of all files that the sources need, by path.
 
     Modules of the package `without` are omitted.
     """

@@ -197,7 +197,7 @@ def _cut_traceback(exception: BaseException, test: CollectedTest) -> BaseExcepti
 
 
 def _is_short(config: pytest.Config) -> bool:
-    """Return whether to show messages without tracebacks: the default, if `--tb` is not used."""
+    """Return whether to show messages without tracebacks, which is the default without `--tb`."""
     return bool(config.getoption("tbstyle") == "auto")
 
 

@@ -128,7 +128,7 @@ def _result(test: CollectedTest, verdict: Verdict, seconds: float) -> TestResult
 def _call(
     test: CollectedTest, session: Session, guard: Guard, seeds: Seeds, timeout: float | None
 ) -> tuple[BaseException | None, float]:
-    """Run a test, and return the exception that it raised, or None, and the time in seconds."""
+    """Run a test. Return the exception that it raised (or None) and the run time in seconds."""
     start, stopwatch = time.perf_counter(), Stopwatch()
     try:
         # Code that switches gradients off must not affect the next test.
@@ -206,7 +206,7 @@ def seeds_for(test: CollectedTest, seed: int) -> Seeds:
 
 @functools.cache
 def load_late_parts() -> None:
-    """Load the parts of torch that are loaded at first use, so that no test's time includes it."""
+    """Load the parts of torch that are loaded at first use, which no test's time should include."""
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)

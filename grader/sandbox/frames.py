@@ -45,12 +45,14 @@ def send_frame(channel: socket.socket, content: bytes) -> None:
     channel.sendall(content)
 
 
-def receive_frame(channel: socket.socket, most: int, time_left: TimeLeft | None = None) -> bytes:
+def receive_frame(
+    channel: socket.socket, max_bytes: int, time_left: TimeLeft | None = None
+) -> bytes:
     """Return the next message.
 
     Args:
         channel: the connection to read from.
-        most: the maximum number of bytes of the message.
+        max_bytes: the maximum number of bytes of the message.
         time_left: returns how many seconds to wait, or raises TimeoutError. If it is None, wait
             forever.
 
@@ -60,7 +62,7 @@ def receive_frame(channel: socket.socket, most: int, time_left: TimeLeft | None 
         TimeoutError: the message took too long.
     """
     (size,) = _LENGTH.unpack(_received(channel, _LENGTH.size, time_left))
-    if size > most:
+    if size > max_bytes:
         raise ProtocolError("a message is too long")
     return _received(channel, size, time_left)
 

@@ -243,7 +243,10 @@ class PreforkServer:
             os._exit(1)
 
     def _confine(self, channel: socket.socket, parent: int) -> None:
-        """Confine this process before it reads student code, and send an error or an empty text."""
+        """Confine this process before it reads student code.
+
+        Send the error if confining fails, and an empty message otherwise.
+        """
         try:
             os.setsid()
             uid = pick_uid(os.getpid()) if self._own_uid else None

@@ -77,16 +77,17 @@ class Recorder:
         self._stopwatch = Stopwatch(process.pid)
         self._unread = 0.0  # seconds of wall time since the stopwatch was read
 
-    def receive(self, most: float | None = None) -> tuple[bytes, float]:
+    def receive(self, time_limit: float | None = None) -> tuple[bytes, float]:
         """Return the next message, and the wall time until it arrived, in seconds.
 
         Args:
-            most: the time limit in seconds; by default the limit of one call.
+            time_limit: the time limit in seconds; by default the limit of one call.
 
         Raises:
             WorkerFailure: the message took too long or is too large, or the worker ended.
         """
-        seconds = min(self._budget.call_seconds if most is None else most, self._budget.left)
+        limit_of_call = self._budget.call_seconds if time_limit is None else time_limit
+        seconds = min(limit_of_call, self._budget.left)
         if seconds <= 0:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, TIME_USED_UP)
@@ -96,7 +97,7 @@ class Recorder:
                 message = receive_frame(self._process.channel, _MOST_BYTES, limit.left)
             finally:
                 wall = time.monotonic() - started
-                self._charge(wall)  # must precede the worker's end
+                self._charge(wall)  # the worker's time can't be measured after its end
         except TimeoutError:
             self.close()
             raise WorkerFailure(Status.TIMEOUT, NO_END) from None

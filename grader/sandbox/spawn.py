@@ -139,7 +139,7 @@ class Workers(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the processes from which workers are forked, but not workers that still run."""
+        """End the processes from which workers are forked."""
 
 
 class _WorkerKind(NamedTuple):
