@@ -1,7 +1,7 @@
-"""The students' commands, their options, and the messages for errors of any command.
+"""The students' commands and their options, and the error messages of all commands.
 
 This is the entry point of the students' copy. `cli_instructor.py` adds the commands of instructors
-and authors. Each command imports its modules when it runs, so that all commands start quickly.
+and authors. A command imports its modules only when it runs, so that all commands start quickly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from grader.text import plain, printable
 app = typer.Typer(
     help="Test the exercises of a course.",
     no_args_is_help=False,
-    rich_markup_mode="rich",  # a second panel shows rarely used options
+    rich_markup_mode="rich",  # the help shows rarely used options in a separate panel
     pretty_exceptions_enable=False,
 )
 console = Console(highlight=False)
@@ -52,7 +52,7 @@ SomeProblems = Annotated[
 ]
 ThisProblem = Annotated[
     str | None,
-    typer.Argument(help="problem, for example 03; default: that of the current folder"),
+    typer.Argument(help="problem, for example 03; default: the problem of the current folder"),
 ]
 
 
@@ -113,7 +113,7 @@ def check(
 @app.command()
 def watch(
     problem: Annotated[
-        str | None, typer.Argument(help="problem, for example 03; default: the first open one")
+        str | None, typer.Argument(help="problem, for example 03; default: the first that fails")
     ] = None,
 ) -> None:
     """Test a problem again each time you save it."""
@@ -210,7 +210,7 @@ def break_(
         typer.Option(help="run this file of tests; default: test_mine.py"),
     ] = None,
 ) -> None:
-    """Run your tests on files with known mistakes and on correct files, and report the catches."""
+    """Run your tests on correct files and on known mistakes, and show which mistakes they catch."""
     with reported_errors():
         course = _with_solutions()
         from grader.run.announce import loaded

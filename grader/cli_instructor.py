@@ -83,13 +83,11 @@ def grade(
     out: Annotated[Path, typer.Option(help="write results and reports to this folder")],
     problem: Annotated[
         str | None,
-        typer.Option(
-            help="grade only this problem, for example 03; a single problem.py is its file"
-        ),
+        typer.Option(help="grade only this problem, for example 03; a lone problem.py is its file"),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="grade only this submission, by identity or name; can be repeated"),
+        typer.Option(help="grade only the submission with this identity or name; can be repeated"),
     ] = None,
     part: PartOfCourse = None,
     book: BookFolder = None,
@@ -286,11 +284,11 @@ def export(
     total: Annotated[
         bool, typer.Option("--total", help="fill in the sum of all required problems")
     ] = False,
-    column: Annotated[str, typer.Option(help="fill in this column, by name or id")] = "",
+    column: Annotated[str, typer.Option(help="fill in the column with this name or id")] = "",
     new_column: Annotated[str, typer.Option(help="add a column with this name")] = "",
     id_column: Annotated[str, typer.Option(help="for csv: match students by this column")] = "",
     out: Annotated[
-        Path | None, typer.Option(help="write to this file; default: beside FILE, named -filled")
+        Path | None, typer.Option(help="write to this file; default: the name of FILE with -filled")
     ] = None,
     feedback: Annotated[
         Path | None,
@@ -298,7 +296,7 @@ def export(
     ] = None,
     download: Annotated[
         Path | None,
-        typer.Option(help="for canvas: name feedback as in this download"),
+        typer.Option(help="for canvas: name feedback files as in this download"),
     ] = None,
 ) -> None:
     """Fill marks into the gradebook or worksheet that you downloaded from a platform."""
@@ -371,7 +369,7 @@ def audit(
         Path | None, typer.Option(help="write the outcome of every test to this file")
     ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="list differences from this file, written by --record")
+        Path | None, typer.Option(help="list differences from this file, which --record wrote")
     ] = None,
     with_: Annotated[
         list[Path] | None,
@@ -434,7 +432,9 @@ def audit(
     for each in selected:
         console.print(matrix(result, each), legend(result, each), "", sep="\n")
         console.print(points_kept(result, each), "", sep="\n")
-        console.print(f"{result.by_claims[each.id]:.0%} of the points are given for claims\n")
+        console.print(
+            f"{result.by_claims[each.id]:.0%} of the points are given for checks that compare no value\n"
+        )
     print_lines(f"finding: {finding}" for finding in result.findings)
     if result.probed and not write_fingerprints:
         probed = counted(result.probed, "correct or wrong file")
@@ -467,7 +467,9 @@ def release(
     folder: Annotated[Path, typer.Argument(help="new folder, or an earlier copy to update")],
     part: Annotated[
         list[str] | None,
-        typer.Option(help="include this part, or all; can be repeated; default: as earlier"),
+        typer.Option(
+            help="include this part, or all; can be repeated; default: as in the earlier copy"
+        ),
     ] = None,
     solutions: Annotated[
         bool | None,
@@ -485,7 +487,8 @@ def release(
 ) -> None:
     """Write the students' copy of the course, or update one.
 
-    An update keeps the parts and extras of the copy. A new copy has all parts, no solutions.
+    An update keeps the parts and options of the copy. A new copy contains all parts, but no
+    solutions.
     """
     with reported_errors():
         from grader.author.release import release as write_release

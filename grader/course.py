@@ -309,7 +309,8 @@ class Problem:
     def data(self) -> Path:
         """The folder that contains the grader's data files for this problem.
 
-        It is the problem's folder, but a separate folder in a students' copy of the course.
+        In a students' copy of the course, it is a separate folder. Otherwise it is the problem's
+        folder.
         """
         separate = self.folder.parents[1] / COPY_DATA / self.id
         return separate if separate.is_dir() else self.folder
@@ -354,14 +355,15 @@ class Problem:
         return self.data / "fingerprints.json"
 
     def first_hidden_line(self) -> int | None:
-        """Return the number of the line above the hidden tests, or None if there are none."""
+        """Return the line number of `HIDDEN_MARKER`, or None if there are no hidden tests."""
         lines = self.test_file.read_text(encoding="utf-8").splitlines()
         return next((n for n, line in enumerate(lines, 1) if line == HIDDEN_MARKER), None)
 
 
 @dataclass(frozen=True)
 class Course:
-    """The folder with `problems/` and `solutions/`. Most students' copies have no `solutions/`.
+    """A course: the folder that contains `problems/` and, except in most students' copies,
+    `solutions/`.
 
     Attributes:
         root: the folder.
@@ -461,9 +463,9 @@ class Course:
         return self.solution(problem).with_name("compare.py")
 
     def salt(self, problem: Problem) -> Path:
-        """Return the path of the salt for the seeds of the problem's tests. Students never get it.
+        """Return the path of the file with the salt for the seeds of the problem's tests.
 
-        Without the salt, student code could compute the inputs of the hidden tests.
+        Students never get the salt, so their code cannot compute the inputs of hidden tests.
         """
         return self.solution(problem).with_name("salt.txt")
 

@@ -170,7 +170,7 @@ def parse_table(data: bytes, name: str, *, any_encoding: bool = False) -> Table:
 
 
 def csv_line(cells: Iterable[str], separator: str = ",") -> str:
-    """Return a line of a CSV file, with formulas escaped."""
+    """Return a line of a CSV file in which formulas are escaped."""
     text = io.StringIO()
     csv.writer(text, delimiter=separator, lineterminator="").writerow(map(cell, cells))
     return text.getvalue()
@@ -203,7 +203,7 @@ def _separator_in(text: str) -> str:
 
 
 def _number_of_cells(text: str, separator: str) -> int:
-    """Return the number of cells in the first row, or 0 if this separator is impossible."""
+    """Return the number of cells in the first row, or 0 if it can't be read with this separator."""
     try:
         return next((len(row.cells) for row in _rows(text, separator)), 0)
     except csv.Error:

@@ -60,9 +60,10 @@ class InUse(Exception):  # noqa: N818  (the instructor reads it)
 
 
 class CannotWrite(OSError):  # noqa: N818  (the instructor reads it)
-    """A path, or a file in it, can't be written. `filename` is the path.
+    """A path, or a file in it, can't be written. The attribute `filename` is the path.
 
-    The text is the operating system's; `grader.files.os_error_sentence` turns it into a sentence.
+    The text is the operating system's message. `grader.files.os_error_sentence` returns a sentence
+    for the user.
     """
 
 
@@ -74,7 +75,7 @@ class CourseError(Exception):
 
 
 class UsageError(CourseError):
-    """A request of the user is invalid, for example because it names a part that doesn't exist."""
+    """An argument of a command is invalid, for example the name of a part that doesn't exist."""
 
 
 class InternalError(Exception):

@@ -19,7 +19,7 @@ _LOCK = ".lock"
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file atomically: a reader finds the old content or the new one.
+    """Write a file atomically, so that readers never see a part of the new content.
 
     Raises:
         CannotWrite: the file can't be written.
@@ -55,7 +55,7 @@ def _beside(path: Path) -> Path:
 
 
 def _require_replaceable(path: Path) -> None:
-    """Refuse to replace a folder or a device."""
+    """Raise an OSError if the path is a folder or a device, which must not be replaced."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
 
@@ -133,8 +133,9 @@ def os_error_sentence(error: OSError) -> str:
 
 
 def _obstacle(path: Path) -> str:
-    """Return why a file can't be written to this path: something else has its name, or the name of
-    a folder above it. Return an empty string if nothing blocks the path.
+    """Return the reason why no file can have this path, such as "it is a folder".
+
+    Return an empty string if there is no such reason.
     """
     if os.path.isdir(path):
         return "it is a folder"

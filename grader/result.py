@@ -85,7 +85,7 @@ class TestResult:
     """The result of one test for one submission.
 
     Attributes:
-        id: the name of the test function, followed by its parameters in brackets, if it has any.
+        id: the name of the test function, with its parameters in brackets if there are any.
         title: the test's docstring, which students and instructors read.
         hidden: whether the test is in the hidden half.
         points: the points earned: `max` or 0.
@@ -203,10 +203,10 @@ class ProblemResult:
             sentence may be the first failed test's message about the parts of a module.
         mistakes: for each sentence in `diagnoses`, the names of the mistakes; an empty list for a
             test's message.
-        repeated: whether the tests were run a second time, alone. A test took too long or its
-            process was killed while other submissions were graded at the same time.
+        repeated: whether the tests were run a second time, alone. This happens if a test takes too
+            long, or its process is killed, while other submissions are graded at the same time.
         provenance: the inputs that the marks depend on.
-        reason: the inputs that had changed, so that the problem was graded again.
+        reason: the reason why the problem was graded: the inputs that had changed.
         late: whether the platform reports that this problem's file was late.
         handed_in: the time when the file's bytes were first submitted, in ISO 8601 with the time
             zone; empty if no platform reported it.
@@ -249,7 +249,7 @@ class ProblemResult:
 
     @property
     def with_cases(self) -> list[list[TestResult]]:
-        """The results grouped by test function: a list of the function's cases for each."""
+        """The results of the tests. Each list contains all cases of one test function."""
         return [list(cases) for _, cases in groupby(self.tests, key=lambda test: test.name)]
 
     @property
@@ -425,7 +425,7 @@ class SubmissionResult:
             result = msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from None
-        # The data also contains computed values, such as the totals. Compute them again.
+        # The data also contains computed values, such as totals. They must be correct.
         if not result._is_sound() or result.to_json() != data:
             raise ValueError("its values contradict each other")
         return result

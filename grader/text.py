@@ -42,8 +42,8 @@ _SIMPLER = str.maketrans(
 def plain(text: str) -> str:
     """Replace tabs by blanks, and other unsafe characters by a replacement character.
 
-    Characters are unsafe in a terminal or in XML if they are control characters except line ends,
-    marks that change the direction of text, or lone surrogates.
+    These characters are unsafe in a terminal or in XML: control characters except line ends, marks
+    that change the direction of text, and lone surrogates.
     """
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", "    "))
 
@@ -65,7 +65,7 @@ def line(text: str) -> str:
 
 
 def person_name(text: str) -> str:
-    """Return a name in one line, with normalized letters and blanks."""
+    """Return a name in one line, in which letters and blanks are normalized."""
     return " ".join(plain(unicodedata.normalize("NFC", text)).split())
 
 
@@ -107,7 +107,7 @@ _JOINERS = "\u200c\u200d"  # invisible, but part of names in Persian and in Indi
 
 def cell(text: str) -> str:
     """Escape text that a spreadsheet would run as a formula: one that starts with =, +, - or @."""
-    # Some programs end a line at a control character. It could also hide the sign of a formula.
+    # Some programs end a line at a control character. Others ignore it before a formula's sign.
     plain = "".join(
         c if c.isprintable() or c in _JOINERS else "\N{REPLACEMENT CHARACTER}" for c in text
     )
