@@ -432,9 +432,8 @@ def audit(
     for each in selected:
         console.print(matrix(result, each), legend(result, each), "", sep="\n")
         console.print(points_kept(result, each), "", sep="\n")
-        console.print(
-            f"{result.by_claims[each.id]:.0%} of the points are given for checks that compare no value\n"
-        )
+        share = f"{result.by_claims[each.id]:.0%} of the points"
+        console.print(f"{share} are given for checks that compare no value\n")
     print_lines(f"finding: {finding}" for finding in result.findings)
     if result.probed and not write_fingerprints:
         probed = counted(result.probed, "correct or wrong file")

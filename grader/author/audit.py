@@ -1,9 +1,9 @@
 """Audit the course: correct files must pass, and every mistake must fail and be named.
 
 For every problem the audit runs the tests on the stub, the reference, the variants (`variants/`)
-and the mistakes (`mistakes.edits`). If random numbers affect a test, the test runs several times.
-The tests of a mistake stop as soon as its weight is confirmed, unless all tests are requested. A
-mistake is probed only if `fingerprints.json` does not contain its valid answers.
+and the mistakes (`mistakes.edits`). Some runs are repeated with other random numbers. Unless all
+tests are requested, no further test is run on a mistake after its weight is confirmed. A mistake is
+probed only if `fingerprints.json` does not contain its valid answers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Audit:
         findings: the findings, a sentence each.
         probed: the number of variants and mistakes that were probed, because `fingerprints.json`
             contained no valid answers.
-        by_claims: for each problem id, the share of the points that are given for claims.
+        by_claims: for each problem id, the share of the points that are given for claims, which are
+            checks that compare no value.
     """
 
     outcomes: list[CandidateOutcome]
@@ -85,7 +86,7 @@ def run_audit(
         problems: the problems to audit.
         jobs: the number of candidates to run at the same time.
         write_fingerprints: whether to write a new `fingerprints.json` before checking it.
-        all_tests: whether a mistake runs through all tests even after its weight is confirmed.
+        all_tests: whether all tests are run on a mistake even after its weight is confirmed.
         on_outcome: called with the outcome of each candidate when its run ends.
 
     Raises:
@@ -204,7 +205,7 @@ def _likely_caught_first(
     used: set[frozenset[str]],
     uses: Mapping[str, frozenset[str]],
 ) -> list[CandidateOutcome]:
-    """Sort mistakes so that those come first that the remaining tests probably catch.
+    """Sort mistakes: first those that the remaining tests probably catch.
 
     A test probably catches a mistake that was caught by a test of the same functions. Therefore the
     first mistake for each set of functions comes first, then the second mistake for each set, and

@@ -90,7 +90,7 @@ def _about_tests(tests: list[TestResult], mistakes: list[CandidateOutcome]) -> I
             yield f"{name} catches no mistake"
     for test in tests:
         if test.title == test.id:
-            yield f"{test.id} has no docstring, which is what students read"
+            yield f"{test.id} has no docstring, which students read as its title"
     visibly = sum(mistake.caught_visibly for mistake in mistakes)
     if mistakes and visibly < VISIBLE_SHARE * len(mistakes):
         yield f"the visible tests catch only {visibly} of {len(mistakes)} mistakes"
@@ -99,7 +99,7 @@ def _about_tests(tests: list[TestResult], mistakes: list[CandidateOutcome]) -> I
 def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
     """Yield a finding if the README, the tests and `course.toml` disagree.
 
-    Also yield a finding for each rule in the README without the name of a visible test.
+    Also yield a finding for each rule in the README that names no visible test.
     """
     readme = (problem.folder / "README.md").read_text(encoding="utf-8")
     entry = problem.entry
@@ -108,7 +108,7 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
         yield f"the tests add up to {points:g} points; {MANIFEST} says {promised:g}"
     head = f"Difficulty: {entry.difficulty} · Time: {_time(*entry.minutes)} · Points: {promised:g}"
     if not re.search(rf"{re.escape(head)}\b", readme):
-        yield f"the README does not have this line, which follows from {MANIFEST}: {head}"
+        yield f"the README lacks this line, which follows from {MANIFEST}: {head}"
     rules = re.search(r"^## Rules.*?\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)
     bullets = re.split(r"^- ", rules[1], flags=re.MULTILINE)[1:] if rules else []
     visible = {test.name for test in tests if not test.hidden}
@@ -117,7 +117,7 @@ def _about_readme(problem: Problem, tests: list[TestResult]) -> Iterator[str]:
     for bullet in bullets:
         named = set(re.findall(r"`(test_\w+)`", bullet))
         if not named or not named <= visible:
-            yield f"no visible test is named for the rule: {' '.join(bullet.split())[:80]}"
+            yield f"this rule names no visible test: {' '.join(bullet.split())[:80]}"
 
 
 def _about_hints(problem: Problem) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _about_hints(problem: Problem) -> Iterator[str]:
     for task in tasks:
         name = re.escape(task.rpartition(".")[2])
         if not task.startswith("The ") and not re.search(rf"\b(def|class) {name}\b", stub):
-            yield f"a hint is for '{task}', which the stub does not have"
+            yield f"a hint is for '{task}', which the stub does not define"
 
 
 def _time(least: int, most: int) -> str:
@@ -146,10 +146,11 @@ def _about_fingerprints(
     for part, answers in fresh.reference.items():
         for question, answer in {**answers.main, **answers.edges}.items():
             if answer.instead in _TYPOS:
-                yield f"the reference answers '{part}: {question}' of probe.py by {answer.instead}"
+                yield f"the reference raises {answer.instead} in '{part}: {question}' of probe.py"
     for outcome in outcomes:
         if outcome.candidate.kind is CandidateKind.VARIANT:
             for part, wrong in deviations(outcome.answers, fresh.reference).items():
                 for question in (*wrong.main, *wrong.edges):
                     name = outcome.candidate.name
-                    yield f"variant {name} answers '{part}: {question}' as a mistake would"
+                    where = f"'{part}: {question}' of probe.py"
+                    yield f"variant {name} and the reference differ in {where}"

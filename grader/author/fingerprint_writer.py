@@ -158,7 +158,7 @@ def fingerprints_of(
 
 
 def diagnosed(outcome: CandidateOutcome, known: Fingerprints) -> CandidateOutcome:
-    """Add the diagnosis that these fingerprints give to an outcome, and return the outcome."""
+    """Diagnose an outcome by these fingerprints, store the diagnosis in it, and return it."""
     passed = {test.id for test in outcome.result.tests if test.status is Status.PASSED}
     evidence = diagnose(known, outcome.answers, passed)
     names = tuple(name for diagnosis in evidence for name in diagnosis.names)
@@ -175,7 +175,10 @@ def _with_diagnosis(test: TestResult, names: tuple[str, ...]) -> TestResult:
 
 
 def same_fingerprints(kept: Fingerprints, fresh: Fingerprints) -> bool:
-    """Return whether fingerprints are equal, except for small differences of numbers and hashes."""
+    """Return whether two sets of fingerprints are equal.
+
+    Hashes and small differences between numbers are ignored.
+    """
     if kept.texts != fresh.texts or len(kept.mistakes) != len(fresh.mistakes):
         return False
     pairs = zip(kept.mistakes, fresh.mistakes, strict=True)

@@ -32,8 +32,8 @@ from grader.run.unknown import UNKNOWN, without_oracles
 _VARIANT = CandidateKind.VARIANT
 
 _OTHERS = 3
-"""The approximate number of variants and mistakes with which grading and a run at home are
-compared.
+"""The approximate number of variants and mistakes on which the tests run as in grading and as at
+home, so that the results can be compared.
 """
 
 CLAIMS_GIVE = 0.2
@@ -50,8 +50,9 @@ class Gates:
 
     Attributes:
         findings: the findings, a sentence each.
-        by_claims: the share of the problem's points that are given for claims. The grader compares
-            no value for a claim, so a student's code that controls its worker can get these points.
+        by_claims: the share of the problem's points that are given for claims. A claim is a check
+            in the worker for which the grader compares no value. Student code that controls the
+            worker can fake claims.
     """
 
     findings: list[str]

@@ -1,7 +1,7 @@
-"""Find two sizes that have the same relation in all questions of a probe, such as `n = 2 * m`.
+"""Find two arguments with the same relation in all questions of a probe, such as `n = 2 * m`.
 
-If a student's formula used `2 * m` instead of `n`, it would give the correct answers to all
-questions.
+If a student's formula contained `2 * m` instead of `n`, its answers to all questions would be
+correct.
 """
 
 from __future__ import annotations

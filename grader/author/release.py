@@ -132,8 +132,8 @@ def release(
             parts, and a new copy gets all parts.
         solutions: whether the copy contains `solutions/`. If None, an earlier copy keeps its
             setting, and a new copy contains none.
-        notebooks: whether the copy contains a notebook for each problem. The meaning of None is as
-            for `solutions`.
+        notebooks: whether the copy contains a notebook for each problem. If None, an earlier copy
+            keeps its setting, and a new copy contains none.
         url: the future address of the copy, for its front page. If None, an earlier copy keeps its
             address, and a new copy contains none.
 
@@ -461,7 +461,7 @@ def leaks(problem: Problem, solution: Path) -> Iterator[str]:
 
 
 def code_lines(source: str) -> set[str]:
-    """Return the different lines of code, without imports, docstrings and blank lines."""
+    """Return the lines of code without imports, docstrings and blank lines."""
     left_out: set[int] = set()
     statements = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt))
     for node in statements:

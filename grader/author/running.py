@@ -188,9 +188,9 @@ def run(
         root: the course's folder.
         all_tests: whether all tests are run on a mistake even after its weight is confirmed.
     """
-    # The guard, which detects forbidden calls, doubles the time of a run. Mistakes call forbidden
-    # functions only by name. So the guard is needed only for mistakes with such a name. It is also
-    # used when the tests run on the reference and when variants are probed.
+    # The guard, which detects forbidden calls, doubles the time of a run. A mistake needs the guard
+    # only if its code contains the name of a forbidden function. The guard is also used when tests
+    # run on the reference and when variants are probed.
     tests = _suite(candidate.problem, root).tests_of(candidate.problem)
     is_mistake = candidate.kind is CandidateKind.MISTAKE
     forbidden = is_mistake and _names_forbidden(candidate)

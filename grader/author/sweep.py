@@ -141,8 +141,8 @@ def substitutes(
         removed = answering(sandbox, again, forbidden)
         watched = answering(sandbox, again, watched=forbidden)
         found[forbidden] = [
-            *_sentences(removed, forbidden, "where functions are taken away"),
-            *_sentences(watched, forbidden, "under the watch of a student's own run"),
+            *_sentences(removed, forbidden, "in a worker without the forbidden functions"),
+            *_sentences(watched, forbidden, "under the guard of a student's test run"),
         ]
     return found
 
@@ -203,4 +203,5 @@ def _sentences(found: Ways, forbidden: tuple[str, ...], where: str) -> Iterator[
     for name, ways in found.items():
         for way in _of(ways, forbidden)[:1]:
             kind, _, how = way.partition("=")
-            yield f"{name.replace(':', '.')}{how} answers as {kind}, which is forbidden, {where}"
+            call = f"{name.replace(':', '.')}{how}"
+            yield f"{call} gives the answers of {kind}, which is forbidden, {where}"

@@ -1,7 +1,7 @@
 """Save a notebook's cell to problem.py, and test this file.
 
-As in grading, tests run in a separate process and load only the file. They do not see the other
-cells.
+As in grading, tests run in a separate process and load only the file. Definitions in other cells
+are not available to the tests.
 """
 
 from __future__ import annotations

@@ -62,10 +62,10 @@ def test_each_function_is_found_if_none_is_forbidden(sandbox: Sandbox) -> None:
 def test_equal_functions_with_other_names_are_reported(sandbox: Sandbox) -> None:
     """Only LayerNorm is forbidden here. GroupNorm with one group returns the same values."""
     open_ways = substitutes(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
-    output = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
+    output = "torch.nn.GroupNorm(1, 3)(y) gives the answers of layer_norm, which is forbidden, "
     assert open_ways["layer_norm",] == [
-        output + "where functions are taken away",
-        output + "under the watch of a student's own run",
+        output + "in a worker without the forbidden functions",
+        output + "under the guard of a student's test run",
     ]
 
 
@@ -98,7 +98,7 @@ def test_torch_is_swept_again_if_the_forbidden_functions_change(
     text = manifest.read_text()
     assert '"softmax"' in text
     manifest.write_text(text.replace('"softmax"', '"softmax", "logsumexp"'))
-    left.append("torch.logsumexp(x, -1) answers as logsumexp")
+    left.append("torch.logsumexp(x, -1) gives the answers of logsumexp")
     output = [f"{problem.id}: {left[0]}" for problem in small_course.problems()]
     assert findings(write=True) == findings(write=False) == output
 
