@@ -8,8 +8,8 @@ A composite operator counts as the operators that it consists of. For example, t
 counts as two products and a softmax. This module does not use `torch.utils.flop_counter`, which
 loads a compiler and does not count products with a vector.
 
-Inside of `counting`, torch may compute a result with other operators and rounding errors. Therefore
-tests compare values outside of it.
+Inside of `counting`, torch may compute a result with other operators, which cause other rounding
+errors. Therefore tests compare values outside of it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def counting() -> Iterator[Cost]:
     """Count the cost of torch's operators in a `with` block, including backward passes."""
     allow_causal_masks()
     cost, fused = Cost(), torch.backends.cuda.flash_sdp_enabled()
-    torch.backends.cuda.enable_flash_sdp(False)  # also selects attention on a CPU
+    torch.backends.cuda.enable_flash_sdp(
+        False
+    )  # otherwise attention is one operator, also on a CPU
     try:
         with _CountedOperators(cost):
             yield cost

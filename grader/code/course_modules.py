@@ -48,8 +48,8 @@ def modules_used(sources: Iterable[bytes], folder: Path, *, without: str = "") -
     Args:
         sources: the contents of Python files. A file with a syntax error imports nothing.
         folder: the folder that contains the modules, such as a course's `problems/`.
-        without: a package that is not followed: its modules, and modules that only they import, are
-            omitted.
+        without: the name of a package to omit, or "". Modules that only this package imports are
+            also omitted.
     """
     used = set[Path]()
     waiting = [name for source in sources for name in imported_names(source)]

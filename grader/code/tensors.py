@@ -54,7 +54,7 @@ _writings = torch._C.TensorBase._version.__get__  # type: ignore[attr-defined]
 
 
 class Results:
-    """The results of several calls. It detects whether a call overwrites an earlier result.
+    """The results of several calls. The class detects a call that overwrites an earlier result.
 
     Attributes:
         found: the results, in the order of the calls.
