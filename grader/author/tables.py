@@ -56,7 +56,7 @@ def legend(audit: Audit, problem: Problem) -> str:
 
 
 def points_kept(audit: Audit, problem: Problem) -> Table:
-    """Return a table of the points of each function that a file with a mistake keeps.
+    """Return a table of the points that each mistake keeps in the tests of each function.
 
     The points of a function are the points of the tests that use no other function. A mistake that
     misses the idea of a function is shown only for that function. If not all tests were run on a

@@ -56,7 +56,7 @@ def check(
 
 
 def name_mistake(course: Course, problems: Sequence[Problem]) -> str:
-    """Test problems, and return a text about the first failed test that names its mistake.
+    """Test problems, and return a text about the first failed test and its mistake.
 
     Args:
         course: the student's copy of the course.

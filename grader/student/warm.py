@@ -131,7 +131,7 @@ class Runs:
 
 
 def _context() -> SpawnContext | ForkServerContext:
-    """Return the context for starting processes: fork from a server if the platform is safe."""
+    """Return the context for starting processes: a fork server, except on macOS and Windows."""
     if sys.platform in ("darwin", "win32"):
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

@@ -156,7 +156,7 @@ def answer(work_out: Callable[[], str]) -> str:
 
 
 def shown_source(source: str, stub: str) -> str:
-    """Return the content of a file without docstrings, and without finished parts of the stub."""
+    """Return the content of a file without docstrings and without code that the stub provides."""
     finished = {_name(node) for node in ast.parse(stub).body} - _unwritten(stub) - {""}
     tree = ast.parse(source)
     left_out = {n for node in tree.body if _name(node) in finished for n in _lines(node)}
