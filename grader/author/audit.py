@@ -21,7 +21,7 @@ from grader.author.findings import findings
 from grader.author.fingerprint_writer import KeptAnswers, diagnosed, fingerprints_of
 from grader.author.gates import gates_of
 from grader.author.probe_sizes import related_sizes
-from grader.author.running import ByReference, CandidateOutcome, parallel_map, run, run_these
+from grader.author.running import ByReference, CandidateOutcome, run, run_these, several
 from grader.course import MANIFEST, Course, Problem
 from grader.diagnose.fingerprints import Fingerprints
 
@@ -97,7 +97,7 @@ def run_audit(
     first = [candidate for candidate in todo if candidate.kind not in compared]
     others = [candidate for kind in compared for candidate in todo if candidate.kind is kind]
     outcomes: list[CandidateOutcome] = []
-    with parallel_map(jobs) as each:
+    with several(jobs) as each:
         for outcome in each(partial(run, root=course.root), first):
             outcomes.append(outcome)
             on_outcome(outcome)

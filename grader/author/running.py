@@ -97,7 +97,7 @@ class ByReference:
 
 
 @contextmanager
-def parallel_map(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
     """Yield a function like `map` that makes up to `jobs` calls at the same time.
 
     If `jobs` is more than 1, the calls are made in other processes, which end with the context.

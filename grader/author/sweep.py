@@ -25,7 +25,7 @@ from typing import Any
 import torch
 
 from grader.author.code_hash import code_hashes, hash_of
-from grader.author.running import parallel_map
+from grader.author.running import several
 from grader.code import forbidden as watching
 from grader.course import Course, Problem
 from grader.errors import CannotLoad
@@ -56,7 +56,7 @@ forbidden. The string "softmax=(x)" means that the call with `x` gives the answe
 
 
 def every(name: str) -> bool:
-    """Return True, so that `substitutes` calls every function."""
+    """Return True, so that `left_open` calls every function."""
     return True
 
 
@@ -74,14 +74,14 @@ def sweep_findings(
         write: whether to store the hashes of problems without findings.
     """
     forbidden = {p.id: [*filter(None, p.entry.all_forbidden())] for p in problems}
-    rests_on = {id: _cache_key(sets) for id, sets in forbidden.items() if sets}
+    rests_on = {id: _rests_on(sets) for id, sets in forbidden.items() if sets}
     record = course.root / "solutions" / "swept.json"
     kept = _kept(record)
     todo = {id: forbidden[id] for id in rests_on if kept.get(id) != rests_on[id]}
     if not todo:
         return []
     sets = [*dict.fromkeys(names for of_one in todo.values() for names in of_one)]
-    with parallel_map(jobs) as each:
+    with several(jobs) as each:
         shares = [*each(partial(_left_open_of_a_share, sets, jobs), range(jobs))]
     found = {
         id: [text for names in of_one for left in shares for text in left.get(names, [])]
@@ -102,7 +102,7 @@ def _kept(record: Path) -> dict[str, str]:
     return kept if isinstance(kept, dict) else {}
 
 
-def _cache_key(forbidden: Iterable[tuple[str, ...]]) -> str:
+def _rests_on(forbidden: Iterable[tuple[str, ...]]) -> str:
     """Return a hash of all inputs of the search for substitutes of these forbidden functions."""
     files = (Path(__file__), _SWEPT, _WATCHING, _REMOVAL)
     code = code_hashes(path.read_bytes() for path in files)
@@ -114,11 +114,11 @@ def _left_open_of_a_share(
 ) -> dict[tuple[str, ...], list[str]]:
     limits = {"call_seconds": _CALL_SECONDS, "submission_seconds": _ALL_SECONDS}
     with suppress(SandboxError), Sandbox(**limits) as sandbox:  # type: ignore[arg-type]
-        return substitutes(sandbox, sets, share=slice(number, None, shares))
+        return left_open(sandbox, sets, share=slice(number, None, shares))
     return {}
 
 
-def substitutes(
+def left_open(
     sandbox: Sandbox,
     sets: Iterable[tuple[str, ...]],
     wanted: Callable[[str], bool] = every,
@@ -141,8 +141,8 @@ def substitutes(
         removed = answering(sandbox, again, forbidden)
         watched = answering(sandbox, again, watched=forbidden)
         found[forbidden] = [
-            *_sentences(removed, forbidden, "in a worker without the forbidden functions"),
-            *_sentences(watched, forbidden, "under the guard of a student's test run"),
+            *_sentences(removed, forbidden, "where functions are taken away"),
+            *_sentences(watched, forbidden, "under the watch of a student's own run"),
         ]
     return found
 
@@ -164,7 +164,7 @@ def answering(
     found, left = {}, [*names]
     while left:
         watch = ("watch", _GUARD, watched)
-        answers = _called(sandbox, [watch, *(("matching_calls", name) for name in left)], forbidden)
+        answers = _called(sandbox, [watch, *(("look", name) for name in left)], forbidden)
         next(answers)
         with suppress(CannotLoad):  # the last call crashed or did not end: skip it
             while left:
@@ -203,5 +203,4 @@ def _sentences(found: Ways, forbidden: tuple[str, ...], where: str) -> Iterator[
     for name, ways in found.items():
         for way in _of(ways, forbidden)[:1]:
             kind, _, how = way.partition("=")
-            call = f"{name.replace(':', '.')}{how}"
-            yield f"{call} gives the answers of {kind}, which is forbidden, {where}"
+            yield f"{name.replace(':', '.')}{how} answers as {kind}, which is forbidden, {where}"

@@ -177,7 +177,7 @@ def _find(path: str) -> Any:
     return found
 
 
-def matching_calls(name: str) -> list[str]:
+def look(name: str) -> list[str]:
     """Call an object with many arguments. Return the calls with the result of a known function.
 
     For example, "softmax=(x)" means that the call with `x` returned softmax.

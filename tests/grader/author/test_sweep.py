@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from grader.author import sweep
-from grader.author.sweep import answering, substitutes, sweep_findings
+from grader.author.sweep import answering, left_open, sweep_findings
 from grader.course import Course
 from grader.sandbox.sandbox import Sandbox
 from grader.sandbox.starting import TemplateProcess
@@ -48,7 +48,7 @@ def is_known(name: str) -> bool:
 @pytest.mark.slow
 def test_no_other_name_gives_access_to_a_forbidden_function(sandbox: Sandbox) -> None:
     sets = [SOFTMAX, ATTENTION, NORMS]
-    assert substitutes(sandbox, sets, is_known) == dict.fromkeys(sets, [])
+    assert left_open(sandbox, sets, is_known) == dict.fromkeys(sets, [])
 
 
 @pytest.mark.slow
@@ -61,11 +61,11 @@ def test_each_function_is_found_if_none_is_forbidden(sandbox: Sandbox) -> None:
 @pytest.mark.slow
 def test_equal_functions_with_other_names_are_reported(sandbox: Sandbox) -> None:
     """Only LayerNorm is forbidden here. GroupNorm with one group returns the same values."""
-    open_ways = substitutes(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
-    output = "torch.nn.GroupNorm(1, 3)(y) gives the answers of layer_norm, which is forbidden, "
+    open_ways = left_open(sandbox, [("layer_norm",)], "torch.nn:GroupNorm".__eq__)
+    output = "torch.nn.GroupNorm(1, 3)(y) answers as layer_norm, which is forbidden, "
     assert open_ways["layer_norm",] == [
-        output + "in a worker without the forbidden functions",
-        output + "under the guard of a student's test run",
+        output + "where functions are taken away",
+        output + "under the watch of a student's own run",
     ]
 
 
@@ -98,7 +98,7 @@ def test_torch_is_swept_again_if_the_forbidden_functions_change(
     text = manifest.read_text()
     assert '"softmax"' in text
     manifest.write_text(text.replace('"softmax"', '"softmax", "logsumexp"'))
-    left.append("torch.logsumexp(x, -1) gives the answers of logsumexp")
+    left.append("torch.logsumexp(x, -1) answers as logsumexp")
     output = [f"{problem.id}: {left[0]}" for problem in small_course.problems()]
     assert findings(write=True) == findings(write=False) == output
 
