@@ -69,7 +69,7 @@ class KeptAnswers:
             known = KnownMistake("", {}, self._right.get(candidate.name, ""))
         else:
             known = self._mistakes.get(candidate.name, KnownMistake("", {}))
-        if not self._is_same or known.rests_on != self._hash(candidate, known.deviations):
+        if not self._is_same or known.answers_hash != self._hash(candidate, known.deviations):
             return None
         return with_deviations(self._reference, known.deviations)
 
@@ -84,9 +84,11 @@ class KeptAnswers:
         It contains the wrong answers, a hash of their inputs, and a test that catches the mistake.
         """
         wrong = deviations(outcome.answers, self._reference)
-        rests_on = self._hash(outcome.candidate, wrong)
+        answers_hash = self._hash(outcome.candidate, wrong)
         before = self.caught_by(outcome.candidate)
-        return KnownMistake(outcome.candidate.name, wrong, rests_on, _caught_by(outcome, before))
+        return KnownMistake(
+            outcome.candidate.name, wrong, answers_hash, _caught_by(outcome, before)
+        )
 
     def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
         """Return hashes of the inputs of the variants' answers. The keys are the variants' names.

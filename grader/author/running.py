@@ -24,7 +24,7 @@ from grader.author.weights import NameRecorder, Weight, is_settled
 from grader.code.quiet import quiet
 from grader.course import SUBMISSION_FILE, Problem
 from grader.diagnose.fingerprints import Text
-from grader.diagnose.probe import Answers, ask_where
+from grader.diagnose.probe import Answers, ask_with_guard
 from grader.errors import CannotLoad, InternalError
 from grader.grade.processes import Process, processes
 from grader.result import ProblemResult, Status, TestResult
@@ -368,7 +368,7 @@ def _probe_answers(candidate: Candidate, tests: ProblemTests, *, watch: bool) ->
             return {}
         open_code = partial(opener, candidate.problem)
         try:
-            return ask_where(tests.probe, candidate.problem.entry, open_code, watch=watch)
+            return ask_with_guard(tests.probe, candidate.problem.entry, open_code, watch=watch)
         except CannotLoad:
             return {}
 

@@ -1,7 +1,8 @@
-"""Name the mistake behind a wrong answer by comparing it with the answers of known mistakes.
+"""Find the known mistakes that explain the wrong answers of a student's code.
 
-A problem's `probe.py` calls the student's code with a few small, fixed inputs (`probe`). The
-problem's `fingerprints.json` stores the answers of the reference and of every known mistake to the
-same calls, as a few numbers each (`fingerprints`). `matcher` finds the mistakes with matching
-answers, separately for each function and class, and `naming` writes the sentences about them.
+A problem's `probe.py` calls the student's code with small, fixed inputs. The problem's file
+`fingerprints.json` contains the answers of the reference and of every known mistake to the same
+calls. Each answer consists of a few numbers. The module `matcher` finds the mistakes that have the
+student's answers, separately for each function and class. The module `naming` writes the sentences
+about these mistakes.
 """

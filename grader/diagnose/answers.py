@@ -1,4 +1,4 @@
-"""Convert return values of student code to small answers that can be stored and compared."""
+"""Describe return values of student code by a few numbers that can be stored and compared."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from grader.diagnose.kept_answer import DIGITS, RETURNED, Answer, alike, same
 __all__ = ["Answer", "alike", "answer_of", "attempt", "same"]
 
 _MOST_ENTRIES = 4096
-"""The maximum number of entries of a tensor in an answer. Right answers have fewer entries."""
+"""The maximum number of entries of a tensor that is described. Right results have fewer entries."""
 
 _PROJECTIONS = 3
 
 
 def attempt(function: Callable[[], object]) -> Answer:
-    """Call student code and return its answer; an exception is an answer, too.
+    """Call student code and return a description of its return value or exception.
 
     Args:
         function: calls the student's code; returns a tensor, an array, a number or a bool.
 
     Raises:
-        DoesNotEnd: the time limit of the caller is reached.
+        DoesNotEnd: the call exceeds the caller's time limit.
     """
     try:
-        with torch.enable_grad():  # an earlier call may have switched them off
+        with torch.enable_grad():  # an earlier call may have disabled gradients
             value = function()
     except (KeyboardInterrupt, DoesNotEnd):
         raise
-    except BaseException as exception:  # student code may raise SystemExit or worse
+    except BaseException as exception:  # student code may also raise SystemExit
         return Answer(instead=type(exception).__name__)
     return answer_of(value)
 
 
 def answer_of(value: object) -> Answer:
-    """Convert a return value of student code to an answer."""
+    """Return a description of a return value of student code."""
     if isinstance(value, bool | int | float):
         value = numpy.array(float(value))
     if not isinstance(value, Tensor) and not is_array(value):
@@ -52,27 +52,27 @@ def answer_of(value: object) -> Answer:
         return Answer(instead=RETURNED + ("a-form" if is_form else "too-much"))
     if isinstance(value, numpy.ndarray) and value.dtype.kind not in "biuf":
         return Answer(instead=RETURNED + "no-numbers")
-    found = entries(value).astype(numpy.float64).ravel()
-    finite = numpy.isfinite(found)
-    kept = numpy.where(finite, found, 0.0)
+    flat = entries(value).astype(numpy.float64).ravel()
+    is_finite = numpy.isfinite(flat)
+    finite = numpy.where(is_finite, flat, 0.0)
     shape = "x".join(map(str, value.shape)) or "scalar"
-    return Answer(shape, dtype_name(value), "", int((~finite).sum()), _numbers(kept))
+    return Answer(shape, dtype_name(value), "", int((~is_finite).sum()), _numbers(finite))
 
 
 @cache
-def _waves(length: int) -> list[Array]:
-    """Return the fixed weights of the sums over the entries."""
+def _sum_weights(length: int) -> list[Array]:
+    """Return the fixed weights for each weighted sum of `length` entries."""
     places = numpy.arange(length, dtype=numpy.float64)
     return [numpy.sin((places + 1) * (1.3 + number) + number) for number in range(_PROJECTIONS)]
 
 
-def _numbers(found: Array) -> tuple[float, ...]:
-    """Return the root mean square of the entries and weighted sums.
+def _numbers(flat: Array) -> tuple[float, ...]:
+    """Return the root mean square of an array's entries, followed by weighted sums of the entries.
 
-    Nearly any two tensors differ in at least one of these numbers.
+    Nearly any two arrays differ in at least one of these numbers.
     """
-    root = math.sqrt(max(len(found), 1))
+    root = math.sqrt(max(len(flat), 1))
     with numpy.errstate(over="ignore"):
-        sums = [(found * wave).sum() / root for wave in _waves(len(found))]
-        size = numpy.sqrt(numpy.square(found).mean()) if len(found) else 0.0
+        sums = [(flat * weights).sum() / root for weights in _sum_weights(len(flat))]
+        size = numpy.sqrt(numpy.square(flat).mean()) if len(flat) else 0.0
     return tuple(float(f"{float(number):.{DIGITS}g}") for number in (size, *sums))

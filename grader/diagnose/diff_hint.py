@@ -1,4 +1,4 @@
-"""Find patterns in the numbers of a wrong answer: a factor, a wrong order, a wrong row sum."""
+"""Find patterns in a wrong answer, such as a factor, a wrong order or a wrong row sum."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grader.diagnose.diff_relations import relations, transformation
 from grader.diagnose.evidence import Certainty, Evidence, Source, ranked
 
 _ROUNDED = 2e-3
-"""Relative tolerance for a factor between differences of rounded numbers."""
+"""The relative tolerance of a factor that is computed from differences of rounded numbers."""
 
 _MOST_SENTENCES = 2
-"""Maximum number of sentences about one answer."""
+"""The maximum number of sentences about one wrong answer."""
 
 
 def diff_hints(
@@ -30,34 +30,37 @@ def diff_hints(
     is_double: bool = True,
     start: Array | None = None,
 ) -> list[Evidence]:
-    """Return ranked evidence on how a wrong answer is related to the right answer; may be empty.
+    """Return evidence that relates a wrong answer to the right answer, the most certain first.
+
+    The list is empty if no pattern is found.
 
     Args:
         got: the wrong answer, converted to float64.
         want: the right answer, of the same shape.
         wrong: a bool array, True for wrong entries.
         sizes: named sizes such as `{"d_k": 16}`, used to name a factor.
-        exactness: absolute error of the right answer, if only a few digits of it are known.
+        exactness: the absolute error of `want`, which is 0 unless `want` is rounded.
         is_double: whether the answer was float64 before the conversion.
-        start: the input to which the code adds something, such as the x of a residual connection.
+        start: an input to which the code adds another tensor, such as the x of a residual
+            connection.
     """
     with numpy.errstate(all="ignore"):  # the arrays may contain NaN and inf
-        if _nearly(got, want, share=0.5 if is_double else 0.0):
-            cut = is_double and numpy.array_equal(got, got.astype(numpy.float32))
-            lost = "cuts float64 to float32" if cut else "loses digits"
-            sentence = f"The result is nearly right, but not to the last digits: some step {lost}."
+        if _is_imprecise(got, want, share=0.5 if is_double else 0.0):
+            is_cut = is_double and numpy.array_equal(got, got.astype(numpy.float32))
+            lost = "rounds float64 to float32" if is_cut else "loses digits"
+            sentence = f"The result is right except for the last digits: some step {lost}."
             return [Evidence(sentence, Certainty.ALL, Source.DIGITS)]
-        looks = [*_looks(got, want, wrong, sizes, exactness)]
+        looks = [*_observations(got, want, wrong, sizes, exactness)]
         if start is not None and (added := _factor(got - start, want - start, sizes, _ROUNDED)):
             text = f"The part that is added to x is {added} times what it should be."
             looks.insert(0, Evidence(text, Certainty.ALL, Source.NUMBERS))
         return ranked(looks)[:_MOST_SENTENCES]
 
 
-def _looks(
+def _observations(
     got: Array, want: Array, wrong: Array, sizes: Mapping[str, int], exactness: float
 ) -> Iterator[Evidence]:
-    """Yield observations about an answer, the simplest observation first."""
+    """Yield evidence about a wrong answer; simple patterns come before complicated patterns."""
     related = next(iter(relations(got, want)), None)
     factor = _factor(got, want, sizes)
     looks = [
@@ -91,7 +94,7 @@ def _not_finite(got: Array, want: Array) -> str | None:
 
 
 def _factor(got: Array, want: Array, sizes: Mapping[str, int], near: float = 1e-5) -> str | None:
-    """Return the name of the factor between wrong and right entries; None without a factor."""
+    """If every wrong entry is the same multiple of the right entry, return the factor's name."""
     if want.size < 2:
         return None  # any two numbers differ by some factor
     scale = (got * want).sum() / (want * want).sum()
@@ -111,7 +114,10 @@ def _one_number(got: Array, want: Array) -> str | None:
 
 
 def number_hint(got: float, want: float) -> str:
-    """Return a sentence that relates a wrong number to the right number; empty if uncertain."""
+    """Return a sentence that relates a wrong number to the right number.
+
+    Return an empty string if no relation is certain.
+    """
     if not got or not want or not math.isfinite(got):
         return ""
     if math.isclose(got, -want, rel_tol=1e-5):
@@ -126,29 +132,29 @@ def number_hint(got: float, want: float) -> str:
 
 
 def _elsewhere_in_rows(got: Array, want: Array) -> str | None:
-    """Detect rows with the right numbers, including infinity, in wrong places."""
+    """Detect rows that contain the right numbers, which may be infinite, in the wrong order."""
     if want.ndim == 0 or want.shape[-1] < 2 or numpy.isnan(got).any() or numpy.isnan(want).any():
         return None
     if _is_mask(want):
         return None
-    is_near = numpy.allclose(got, want)  # then the error is below the tolerance used here
+    is_near = numpy.allclose(got, want)  # the error is below this tolerance
     if is_near or not numpy.allclose(numpy.sort(got), numpy.sort(want)):
         return None
     has_rows = want.ndim > 1
     return (
-        "Each row that differs has the right numbers, but in wrong places."
+        "Each row that differs has the right numbers, but in the wrong order."
         if has_rows
-        else "All numbers are right, but in wrong places."
+        else "All numbers are right, but in the wrong order."
     )
 
 
 def _is_mask(entries: Array) -> bool:
-    """Return whether all entries are 0, 1 or infinite, so that no number identifies its place."""
+    """Return whether all entries are 0, 1 or infinite, so that a wrong order is never certain."""
     return bool(numpy.isin(entries, [0, 1, -numpy.inf, numpy.inf]).all())
 
 
 def _zero_rows(got: Array, want: Array, wrong: Array) -> str | None:
-    """Detect wrong rows that are all zeros."""
+    """Detect that all wrong rows contain only zeros."""
     if want.ndim < 2 or not wrong.any() or not want[wrong].any():
         return None
     rows = wrong.any(-1)
@@ -158,13 +164,14 @@ def _zero_rows(got: Array, want: Array, wrong: Array) -> str | None:
 
 
 def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: float) -> str | None:
-    """Detect weights that result from the right scores times a factor."""
+    """Detect softmax weights whose scores are the right scores times a factor."""
     if want.ndim == 0:
         return None
     got, want = _without_zero_columns(got, want)
     if not _are_weights(got, exactness) or not _are_weights(want, exactness):
         return None
-    # Softmax ignores a constant per row, so the centered logarithms are the centered scores.
+    # Softmax ignores a constant that is added to a row. So the scores and the logarithms of the
+    # weights are equal after centering.
     wanted, scores = (
         numpy.log(weights) - (want * numpy.log(weights)).sum(-1, keepdims=True)
         for weights in (want, got)
@@ -186,7 +193,7 @@ def _are_weights(entries: Array, exactness: float) -> bool:
 
 
 def _symmetric_scores(got: Array, want: Array, exactness: float) -> str | None:
-    """Detect weights with symmetric scores, which appear if queries are used as keys."""
+    """Detect weights with symmetric scores, for example if queries are used as keys."""
     if want.ndim < 2:
         return None
     got, want = _without_zero_columns(got, want)
@@ -204,7 +211,10 @@ def _symmetric_scores(got: Array, want: Array, exactness: float) -> str | None:
 
 
 def _are_scores_symmetric(weights: Array) -> bool:
-    """Return whether some constant for each row makes the logarithms of weights symmetric."""
+    """Return whether the scores are symmetric that softmax converts to `weights`.
+
+    Each row of scores equals the logarithms of the weights plus a constant.
+    """
     logs = numpy.log(weights)
     off = logs - logs.swapaxes(-1, -2)
     of_row = off.mean(-1, keepdims=True)
@@ -212,7 +222,10 @@ def _are_scores_symmetric(weights: Array) -> bool:
 
 
 def _without_zero_columns(got: Array, want: Array) -> tuple[Array, Array]:
-    """Return wrong and right weights without the columns that are 0 in both arrays."""
+    """Remove the columns that are 0 in both arrays.
+
+    If `got` contains other numbers where a column of `want` is 0, return both arrays unchanged.
+    """
     used = (want != 0).reshape(-1, want.shape[-1]).any(0)
     return (got, want) if got[..., ~used].any() else (got[..., used], want[..., used])
 
@@ -224,11 +237,14 @@ def _weights(scores: Array) -> Array:
 
 
 _CONSTANTS = {"ln 2": math.log(2), "1/ln 2": 1 / math.log(2)}
-"""Factors of the scores if powers of 2 replace powers of e, or the reverse."""
+"""The factors of the scores if powers of 2 are used instead of powers of e, or e instead of 2."""
 
 
 def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4) -> str:
-    """Return a factor in terms of the sizes, such as "√d_k = 4"; digits if no term is certain."""
+    """Return a factor as a term of the sizes, such as "√d_k = 4".
+
+    If no term is certain, return only the number, such as "4".
+    """
     of_one = {
         text: value
         for name, size in sizes.items()
@@ -252,7 +268,7 @@ def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4
 
 
 def near_one(number: float) -> str:
-    """Format a number other than 1, with more digits if four digits would show 1."""
+    """Format a number other than 1 with four digits, or with seven if four would show 1."""
     short = f"{number:.4g}"
     return f"{number:.7g}" if short == "1" else short
 
@@ -261,14 +277,14 @@ def _other_order(got: Array, want: Array) -> str | None:
     if _close(got, want) or _is_mask(want):
         return None
     if want.size > 3 and _close(numpy.sort(got, None), numpy.sort(want, None)):
-        return "All numbers are right, but in wrong places: look at the order of the dimensions."
+        return "All numbers are right, but in the wrong order: look at the order of the dimensions."
     return None
 
 
 def _row_sums(got: Array, want: Array, exactness: float) -> str | None:
     """Detect weights that should sum to 1 but do not."""
     if not numpy.isfinite(got).all() or (want < 0).any():
-        return None  # `_not_finite` reports NaN and infinity; negative numbers are no weights
+        return None  # `_not_finite` reports NaN and infinity; weights are never negative
     if want.ndim:
         got, want = _without_zero_columns(got, want)
     names = {-1: "row", -2: "column"}
@@ -307,16 +323,16 @@ def _good_rows(wrong: Array) -> str | None:
     return None
 
 
-def _nearly(got: Array, want: Array, share: float) -> bool:
-    """Return whether an answer agrees to float32 precision, but has many inexact entries.
+def _is_imprecise(got: Array, want: Array, share: float) -> bool:
+    """Return whether an answer is right to float32 precision, but many entries are not exact.
 
-    Rounding changes most entries of a float64 answer. If many entries are exact, the cause is not
-    rounding.
+    Rounding changes most entries of a float64 answer. If most entries are exact, rounding is not
+    the cause of the error.
 
     Args:
         got: the wrong answer.
         want: the right answer.
-        share: the minimum share of inexact entries.
+        share: the minimum fraction of the entries that are not exact.
     """
     difference, size = numpy.abs(got - want), numpy.abs(want).max(initial=0)
     near = bool(numpy.isfinite(difference).all() and (difference <= 1e-6 * size).all())

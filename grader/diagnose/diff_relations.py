@@ -1,7 +1,7 @@
-"""Detect how a wrong answer is related to the right answer: moved, offset, rounded or cut.
+"""Detect that the numbers of a wrong answer are the right numbers, but moved, shifted or rounded.
 
-A relation is reported only if it is certain: it explains every number, the answer has enough
-distinct numbers, and no other relation fits.
+A relation to the right answer is reported only if it explains every number and no other relation
+fits. The answer must contain enough distinct numbers.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import numpy
 from grader.code.tensors import Array
 
 _FEWEST = 4
-"""Minimum number of distinct numbers; a relation between fewer may be chance."""
+"""The minimum number of distinct numbers. With fewer numbers, a relation may fit by chance."""
 
 _MOST = 20_000
-"""Maximum size of an answer that is searched for relations."""
+"""The maximum number of entries of an answer that is searched for relations."""
 
-_MOST_PARTS = 64
-"""The maximum number of rows or columns. It is small, as all pairs of them are compared."""
+_MOST_SLICES = 64
+"""The maximum number of rows or columns. It is small because all pairs of rows are compared."""
 
 _KINDS = {-1: "column", -2: "row"}
 
 
 def relations(got: Array, want: Array) -> list[str]:
-    """Return the sentence on the relation of `got` to `want`, in a list that may be empty.
+    """Return a list with the sentence that relates `got` to `want`.
 
-    The list is empty if no relation or more than one relation fits.
+    The list is empty if no relation fits or several relations fit.
 
     Args:
         got: the wrong answer, in float64.
@@ -39,29 +39,29 @@ def relations(got: Array, want: Array) -> list[str]:
         return []
     if len(numpy.unique(want)) < _FEWEST or close(got, want):
         return []  # the error is below the tolerance of a relation
-    looks: list[Callable[[Array, Array], Iterator[str]]] = [
+    detectors: list[Callable[[Array, Array], Iterator[str]]] = [
         _swapped,
         _moved,
-        _off_by_the_same,
+        _offset,
         _rounded,
-        _cut,
+        _clipped,
         _dropped,
         _transformed,
     ]
-    found = [sentence for look in looks for sentence in look(got, want)]
-    return found if len(found) == 1 else []
+    sentences = [sentence for detect in detectors for sentence in detect(got, want)]
+    return sentences if len(sentences) == 1 else []
 
 
 def close(a: Array, b: Array) -> bool:
-    """Return whether two finite arrays agree up to rounding."""
+    """Return whether two arrays are finite and equal up to rounding."""
     return bool(_near(a, b).all() and numpy.isfinite(b).all())
 
 
 def _near(a: Array, b: Array) -> Array:
-    """Return a bool array, True where two arrays agree up to rounding.
+    """Return a bool array that is True where two arrays are equal up to rounding.
 
-    This is three times as fast as numpy.isclose. Any finite number counts as near infinity, so
-    callers check for infinity separately.
+    This function is three times as fast as numpy.isclose. It treats any finite number as equal to
+    infinity, so callers check for infinity separately.
     """
     return numpy.asarray(numpy.abs(a - b) <= 1e-8 + 1e-5 * numpy.abs(b))
 
@@ -79,36 +79,41 @@ def _swapped(got: Array, want: Array) -> Iterator[str]:
             yield f"It is the right answer with {which} swapped."
         else:
             yield (
-                f"The numbers are right, but in the order for swapped dimensions {one} and {other}."
-                " Which step should swap these dimensions, and does it move numbers?"
+                "The numbers are right, but in the order of the right answer with dimensions "
+                f"{one} and {other} swapped. Which step should swap these dimensions, and does it "
+                "move the numbers?"
             )
 
 
 def _moved(got: Array, want: Array) -> Iterator[str]:
-    """Detect right rows, columns or other parts in wrong places."""
+    """Detect rows, columns or other slices that are right, but in the wrong order."""
     for dim in range(-want.ndim, 0):
         if want.ndim > 1:
-            order = _order(_parts(got, dim), _parts(want, dim))
+            order = _order(_slices(got, dim), _slices(want, dim))
             yield from _order_sentences(order, dim, want.ndim)
 
 
-def _parts(entries: Array, dim: int) -> Array:
-    """Return each part along a dimension as a row."""
+def _slices(entries: Array, dim: int) -> Array:
+    """Return a matrix with one row for each slice along a dimension."""
     return numpy.moveaxis(entries, dim, 0).reshape(entries.shape[dim], -1)
 
 
 def _order(got: Array, want: Array) -> list[int | None]:
-    """Return the index in `want` of each part of `got`, None without a match; [] if ambiguous."""
-    if not 2 <= len(want) <= _MOST_PARTS or len(numpy.unique(want)) < 2 * len(want):
+    """Return, for each row of `got`, the index of the equal row of `want`.
+
+    The index is None if no row of `want` is equal. The list is empty if the rows of `want` are too
+    similar or too many.
+    """
+    if not 2 <= len(want) <= _MOST_SLICES or len(numpy.unique(want)) < 2 * len(want):
         return []
-    if int(_close_parts(want, want).sum()) > len(want):
+    if int(_close_rows(want, want).sum()) > len(want):
         return []
-    found = _close_parts(got, want)
-    return [int(row.argmax()) if row.any() else None for row in found]
+    are_close = _close_rows(got, want)
+    return [int(row.argmax()) if row.any() else None for row in are_close]
 
 
-def _close_parts(got: Array, want: Array) -> Array:
-    """Return a bool array of shape (parts of got, parts of want), True if two parts agree."""
+def _close_rows(got: Array, want: Array) -> Array:
+    """Return a matrix whose entry (i, j) is whether row i of `got` is close to row j of `want`."""
     return numpy.asarray(_near(got[:, None], want[None]).all(-1))
 
 
@@ -130,14 +135,17 @@ def _order_sentences(order: list[int | None], dim: int, dims: int) -> Iterator[s
 
 
 def _is_shift(order: list[int | None]) -> bool:
-    """Return whether all parts are moved by one place, except one part at an end."""
+    """Return whether every row is its right predecessor, or every row its right successor.
+
+    The first or the last row, which has no such neighbor, may differ.
+    """
     count = len(order)
     down, up = order[1:] == list(range(count - 1)), order[:-1] == list(range(1, count))
     return count > 2 and (down or up)
 
 
-def _off_by_the_same(got: Array, want: Array) -> Iterator[str]:
-    """Detect a constant offset: of all entries, of each column or of each row."""
+def _offset(got: Array, want: Array) -> Iterator[str]:
+    """Detect an offset: one for all entries, one for each column, or one for each row."""
     off = got - want
     rows = off.reshape(-1, off.shape[-1]) if off.ndim else off.reshape(1, 1)
     first = rows[:1]
@@ -145,19 +153,19 @@ def _off_by_the_same(got: Array, want: Array) -> Iterator[str]:
     rows_differ = bool(_largest(right - right[:1]) > 1e-2 * _largest(want))
     if not _largest(rows) > 1e-6 * _largest(want):
         return
-    if _alike(rows, rows[0, 0], want):
+    if _are_equal(rows, rows[0, 0], want):
         amount = float(rows[0, 0])
         side = "more" if amount > 0 else "less"
         yield f"Every entry is {abs(amount):.4g} {side} than it should be."
-    elif len(rows) > 2 and rows_differ and _alike(rows, first, want):
+    elif len(rows) > 2 and rows_differ and _are_equal(rows, first, want):
         yield "Every row is off by the same numbers, as if something were added or missing."
-    elif rows.shape[-1] > 2 and len(rows) > 1 and _alike(rows, rows[:, :1], want):
+    elif rows.shape[-1] > 2 and len(rows) > 1 and _are_equal(rows, rows[:, :1], want):
         yield "All numbers of a row are off by the same amount, which differs from row to row."
 
 
-def _alike(off: Array, one: Array, want: Array) -> bool:
-    """Return whether all differences equal `one` within the precision of `want`."""
-    return bool(numpy.allclose(off, one, rtol=1e-5, atol=1e-7 * _largest(want)))
+def _are_equal(differences: Array, offset: Array, want: Array) -> bool:
+    """Return whether all differences equal the offset, up to the rounding errors of `want`."""
+    return bool(numpy.allclose(differences, offset, rtol=1e-5, atol=1e-7 * _largest(want)))
 
 
 def _largest(entries: Array) -> float:
@@ -165,11 +173,11 @@ def _largest(entries: Array) -> float:
 
 
 def _rounded(got: Array, want: Array) -> Iterator[str]:
-    """Detect rounding to a few decimals or to half precision."""
+    """Detect numbers that are rounded to a few decimal places or to a 16-bit dtype."""
     for digits in range(5):
         rounded = want.round(digits)
         if close(got, rounded) and len(numpy.unique(rounded)) >= _FEWEST:
-            what = f"{digits} digits after the point" if digits else "whole numbers"
+            what = f"{digits} decimal places" if digits else "whole numbers"
             yield f"It is the right answer, rounded to {what}."
             return
     for name, (cut, step) in _HALF.items():
@@ -180,7 +188,7 @@ def _rounded(got: Array, want: Array) -> Iterator[str]:
 
 
 def _as_bfloat16(entries: Array) -> Array:
-    """Round to bfloat16: keep the upper half of float32's bits, with ties to even."""
+    """Round to bfloat16, which consists of the upper 16 bits of float32; round ties to even."""
     bits = entries.astype(numpy.float32).view(numpy.uint32).astype(numpy.uint64)
     rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
     return rounded.astype(numpy.uint32).view(numpy.float32).astype(numpy.float64)
@@ -197,8 +205,8 @@ _HALF: dict[str, tuple[Callable[[Array], Array], float]] = {
 """The rounding function and the machine epsilon of each dtype with 16 bits."""
 
 
-def _cut(got: Array, want: Array) -> Iterator[str]:
-    """Detect numbers above or below a bound that are set to the bound."""
+def _clipped(got: Array, want: Array) -> Iterator[str]:
+    """Detect that all numbers above or below a bound are replaced by the bound."""
     for bound, is_top in ((float(got.max()), True), (float(got.min()), False)):
         cut = want.clip(max=bound) if is_top else want.clip(min=bound)
         left = got[(cut == want) & (got != 0)]
@@ -210,7 +218,7 @@ def _cut(got: Array, want: Array) -> Iterator[str]:
 
 
 def _dropped(got: Array, want: Array) -> Iterator[str]:
-    """Detect dropout: some numbers are 0, and all other numbers are too large by one factor."""
+    """Detect dropout: some numbers are 0, and all other numbers are multiplied by one factor."""
     kept = (got != 0) & (want != 0)
     lost = (got == 0) & (want != 0)
     if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST:
@@ -222,7 +230,7 @@ def _dropped(got: Array, want: Array) -> Iterator[str]:
 
 
 def _transformed(got: Array, want: Array) -> Iterator[str]:
-    """Detect a function that maps each right number to the wrong number."""
+    """Detect that a function such as exp maps each right number to the wrong number."""
     if name := transformation(got, want):
         yield f"Every entry is {name} what it should be."
 
@@ -237,7 +245,10 @@ _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def transformation(got: Array, want: Array) -> str:
-    """Return the function that maps `want` to `got`, such as "exp of"; empty unless one fits."""
+    """Return the name of the function that maps `want` to `got`, such as "exp of".
+
+    Return an empty string if no function fits or several functions fit.
+    """
     with numpy.errstate(all="ignore"):
         fits = [name for name, of in _FUNCTIONS.items() if close(of(want), got)]
     return fits[0] if len(fits) == 1 else ""

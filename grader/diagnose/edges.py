@@ -1,8 +1,8 @@
-"""Provide the edge questions that are the same for every function and module.
+"""Provide the edge questions that a probe can ask about any function or module.
 
-A probe passes the call and its arguments. The questions cover changed arguments, lost digits,
-different dtypes and memory orders, gradients and gradient mode, a second call, the random state,
-large numbers, and the difference between training and evaluation.
+The probe provides the function and ordinary arguments. The questions cover changed arguments, lost
+digits, different dtypes and memory orders, gradients, the gradient mode, a second call, the random
+state, large numbers, and the difference between training and evaluation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
 
 _SMALL = 2.0**-20
-"""The size of upstream gradients, too small to be clipped."""
+"""The size of upstream gradients, which are so small that gradient clipping keeps them."""
 
 _KINDS: tuple[type, ...] = (Tensor, bool, float, int, type(None), tuple, list)
 
@@ -28,18 +28,18 @@ Questions = dict[str, Question]
 RunOnTensors = Callable[..., Any]
 
 
-def first(answer: Any) -> Any:
-    """Return the first element of a tuple or list, and anything else unchanged."""
-    return answer[0] if isinstance(answer, tuple | list) and answer else answer
+def first(value: Any) -> Any:
+    """Return the first element of a tuple or list. Return any other value unchanged."""
+    return value[0] if isinstance(value, tuple | list) and value else value
 
 
-def kind(answer: object) -> int:
-    """Return the index of an answer's type in `_KINDS`: 0 for a tensor, 5 for a tuple."""
-    return next((n for n, sort in enumerate(_KINDS) if isinstance(answer, sort)), len(_KINDS))
+def kind(value: object) -> int:
+    """Return a number for the type of a value, such as 0 for a tensor and 5 for a tuple."""
+    return next((n for n, sort in enumerate(_KINDS) if isinstance(value, sort)), len(_KINDS))
 
 
 def turned(tensor: Tensor) -> Tensor:
-    """Return an equal tensor with a different memory order."""
+    """Return an equal tensor whose dimensions are in reverse order in memory."""
     order = list(reversed(range(tensor.dim())))
     return tensor.permute(order).contiguous().permute(order)
 
@@ -47,11 +47,12 @@ def turned(tensor: Tensor) -> Tensor:
 def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
     """Return the gradient of a weighted sum of the output's entries, divided by the weights' size.
 
-    Which entries become NaN depends on torch's kernels, so one NaN makes all entries NaN.
+    If one entry of the gradient is NaN or infinite, return a tensor of NaN, because the number of
+    such entries depends on torch's kernels.
 
     Args:
         output: the return value of the student's code.
-        by: the tensor to differentiate by.
+        by: the tensor with respect to which the sum is differentiated.
         size: the size of the weights.
 
     Returns:
@@ -59,18 +60,18 @@ def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
     """
     if not output.requires_grad:
         return None
-    # A weighted sum, as autograd.grad with grad_outputs first imports sympy.
-    with torch.enable_grad():  # student code may have switched gradients off
+    # Without the weighted sum, autograd.grad would need grad_outputs and import sympy.
+    with torch.enable_grad():  # student code may have disabled gradients
         loss = (output * (size * numbers(*output.shape, start=0.7))).sum()
     (slopes,) = torch.autograd.grad(loss, by, retain_graph=True, allow_unused=True)
-    found = cast("Tensor | None", slopes)
-    if found is None:
+    gradient = cast("Tensor | None", slopes)
+    if gradient is None:
         return None
-    return found / size if found.isfinite().all() else found * math.nan
+    return gradient / size if gradient.isfinite().all() else gradient * math.nan
 
 
 def moves_random_state(call: Callable[[], object]) -> bool:
-    """Return whether a call draws from torch's global generator."""
+    """Return whether a call changes the state of torch's global random generator."""
     torch.default_generator.manual_seed(1)
     before = torch.get_rng_state()
     call()
@@ -78,11 +79,13 @@ def moves_random_state(call: Callable[[], object]) -> bool:
 
 
 def varies(call: Callable[[], Any]) -> bool:
-    """Return whether two equal calls give different outputs; False if a call raises an exception.
+    """Return whether two equal calls return different outputs.
+
+    Return False if a call raises an exception other than NotImplementedError.
 
     Args:
-        call: returns an output in which dropout can drop at least a hundred numbers. With only a
-            few numbers, two calls could drop the same numbers by chance.
+        call: returns an output with at least a hundred numbers that dropout can drop. Of only a
+            few numbers, two calls might drop the same ones by chance.
     """
     try:
         one, other = (first(call()).nan_to_num() for _ in range(2))
@@ -94,13 +97,13 @@ def varies(call: Callable[[], Any]) -> bool:
 
 
 def loses_digits(output: Tensor, right: Tensor) -> bool:
-    """Return whether an output is right except for the last digits."""
+    """Return whether an output is right except for its last digits."""
     off = float((output.detach() - right).abs().max())
     return 1e-9 < off < 2e-6
 
 
 def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
-    """Return whether the output ignores changes of the inputs that are visible only in float64."""
+    """Return whether the output ignores changes of the inputs that are too small for float32."""
 
     def moved(size: float) -> Tensor:
         moves = (size * numbers(*each.shape, start=n + 0.5) for n, each in enumerate(inputs))
@@ -114,7 +117,7 @@ def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
 
 
 def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
-    """Return whether a second call without gradients overwrites the result of the first call."""
+    """Call a module twice without gradients; return whether the first result is overwritten."""
     results = Results()
     with torch.no_grad():
         for argument in (x, other):
@@ -123,7 +126,10 @@ def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
 
 
 def starts_alike(make: Callable[[], nn.Module]) -> bool:
-    """Return whether a random parameter has the same initial values under two seeds."""
+    """Return whether a random parameter has the same initial values for two different seeds.
+
+    Return True if no parameter is random.
+    """
     starts = []
     for seed in (1, 2):
         torch.default_generator.manual_seed(seed)
@@ -133,7 +139,10 @@ def starts_alike(make: Callable[[], nn.Module]) -> bool:
 
 
 def linear_sizes(module: nn.Module, *names: str) -> list[list[float]]:
-    """Return in_features, out_features and bias of linear layers; -1 for other modules."""
+    """Return [in_features, out_features, bias] of each named linear layer.
+
+    The bias is 1 or 0. For a missing layer or another module, return [-1, -1, -1].
+    """
     layers = [getattr(module, name, None) for name in names]
     return [
         [each.in_features, each.out_features, float(each.bias is not None)]
@@ -144,15 +153,16 @@ def linear_sizes(module: nn.Module, *names: str) -> list[list[float]]:
 
 
 def dropout_rates(module: nn.Module, *names: str) -> list[float]:
-    """Return the rates of dropout modules; -1 for other modules."""
+    """Return the rate of each named dropout module, or -1 for a missing or another module."""
     layers = [getattr(module, name, None) for name in names]
     return [float(each.p) if isinstance(each, nn.Dropout) else -1.0 for each in layers]
 
 
 def refusal(call: Callable[[], object]) -> float:
-    """Return a number for the end of a call.
+    """Return a number for the exception that a call raises.
 
-    0 means that the call returned, 1 a ValueError, 2 an AssertionError, 3 any other exception.
+    The number is 0 without an exception, 1 for a ValueError, 2 for an AssertionError, and 3 for
+    any other exception.
 
     Raises:
         NotImplementedError: the student has not written the function yet.
@@ -169,15 +179,15 @@ def refusal(call: Callable[[], object]) -> float:
 
 
 def refusals(call: Callable[[Any], object], fine: Any, amounts: tuple[Any, ...]) -> Tensor:
-    """Return the result of `refusal` for a call with each amount.
+    """Return the results of `refusal` for calls with each of the `amounts`.
 
     Args:
-        call: the call with one argument.
-        fine: a valid argument, which is tested first.
-        amounts: the arguments to test.
+        call: a function with one parameter.
+        fine: a valid argument for the first call.
+        amounts: the arguments of the further calls.
 
     Raises:
-        Exception: the call with the valid argument fails.
+        Exception: the call with `fine` fails.
     """
     call(fine)
     return torch.tensor([refusal(partial(call, amount)) for amount in amounts])
@@ -189,9 +199,10 @@ def of_function(
     """Return the edge questions of a function.
 
     Args:
-        run: calls the function with tensors by position.
-        arguments: ordinary arguments by name. Floating point numbers are in float64.
-        large: the factor of the question about large numbers; 0 omits it.
+        run: calls the student's function with positional tensors.
+        arguments: ordinary arguments, by name. Floating-point tensors are float64.
+        large: the factor for the arguments of the question about large numbers. If it is 0, this
+            question is omitted.
     """
     floats = [name for name, each in arguments.items() if each.is_floating_point()]
 
@@ -199,7 +210,7 @@ def of_function(
         return {n: change(t) if n in floats else t.clone() for n, t in arguments.items()}
 
     def output(tensors: Mapping[str, Tensor]) -> Any:
-        with torch.enable_grad():  # student code may have switched gradients off
+        with torch.enable_grad():  # student code may have disabled gradients
             return first(run(*tensors.values()))
 
     @cache
@@ -211,7 +222,7 @@ def of_function(
     @cache
     def gradient(name: str, size: float = _SMALL) -> Tensor | float | None:
         if any(changes(each) for each in floats):
-            return -1.0  # other lines would decide whether autograd raises an exception
+            return -1.0  # after an in-place change, autograd may or may not raise an exception
         tensors = fresh()
         tensors[name].requires_grad_()
         return slope(output(tensors), tensors[name], size)
@@ -261,15 +272,17 @@ def of_module(
     weights: tuple[str, ...] = (),
     large: float = 0,
 ) -> Questions:
-    """Return the edge questions of a module that takes one tensor.
+    """Return the edge questions of a module whose input is one tensor.
 
     Args:
-        make: returns the module in evaluation mode with fixed weights, in float64 or in the dtype
-            that is its argument.
+        make: returns the module in evaluation mode with fixed weights. Its argument is the dtype,
+            float64 by default.
         x: an ordinary input.
-        other: an input of a different length, for a call before the call with x.
-        weights: the names of the parameters for the questions about gradients.
-        large: the factor of the question about large numbers; 0 omits it.
+        other: an input of a different length. One question calls the module with `other` and then
+            with `x`.
+        weights: the names of the parameters whose gradients are checked.
+        large: the factor for the input of the question about large numbers. If it is 0, this
+            question is omitted.
     """
 
     def second_call() -> Any:
@@ -278,7 +291,7 @@ def of_module(
         return first(module(_others(x)))
 
     def remembers(before: Tensor) -> bool:
-        """Return whether an earlier call changes the output."""
+        """Return whether an earlier call with `before` changes the output."""
         used = make()
         used(before.clone())
         return not _alike(first(used(x.clone())), first(make()(x.clone())))
@@ -305,7 +318,7 @@ def of_module(
     questions |= {
         "float32": lambda: first(make(torch.float32)(x.float())),
         "second call": second_call,
-        "random state moves": lambda: _draws(make, x),
+        "random state moves": lambda: _moves_random_state(make, x),
         "changes weights": changes_weights,
         "training differs": training_differs,
     }
@@ -325,6 +338,6 @@ def _alike(one: Any, other: Any) -> bool:
     return torch.allclose(one, other, equal_nan=True)
 
 
-def _draws(make: Callable[..., nn.Module], x: Tensor) -> bool:
+def _moves_random_state(make: Callable[..., nn.Module], x: Tensor) -> bool:
     module = make()
     return moves_random_state(lambda: module(x.clone()))

@@ -7,14 +7,14 @@
     -    scores = q @ k.mT
     +    scores = q @ q.mT
 
-The head gives the name of the mistake and, in parentheses, the right file to edit: `reference` or a
-variant. A weight may follow: `idea`, `idea of NAME` or `slip`. The first sentence completes
-"It looks as if ...". The second sentence is a nudge and never contains the line of code. A sentence
-continues in lines that begin with `#` and at least two blanks. Each `@` begins a block. The `+`
-lines of a block replace its `-` lines. Lines that begin with a blank are unchanged context. The old
-lines of a block must occur exactly once in the right file.
+The head contains the name of the mistake and, in parentheses, the right file to edit. The right
+file is `reference` or the name of a variant. A weight may follow: `idea`, `idea of NAME` or `slip`.
+The first sentence completes "It looks as if ...". The second sentence is a nudge, which must not
+contain the line of code. A sentence continues in lines that begin with `#` and at least two blanks.
+Each `@` begins a block. The `+` lines of a block replace its `-` lines. Lines that begin with a
+blank are unchanged context. The old lines of a block must occur exactly once in the right file.
 
-A family contains several mistakes at one place of the right file:
+A family is a group of mistakes that replace the same lines of a right file:
 
     === What is compared with what (reference)
     # Which two things does a score compare?
@@ -25,10 +25,10 @@ A family contains several mistakes at one place of the right file:
     # the queries are compared with themselves instead of the keys
     +    scores = q @ q.mT
 
-The head of a family has a title and the right file. Its nudge is the default for members without a
-nudge. The `+` lines of a member before its first `@` go into the family's block. The head of a
-member names no right file, since all members edit the family's file. A member may have further
-blocks, or only separate blocks.
+The head of a family contains a title and the right file that all members edit. The family's nudge
+is the nudge of each member that has none. The head of a member contains only its name. The `+`
+lines of a member before its first `@` are added to the family's block. A member may also have
+blocks of its own, which begin with `@`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from grader.course import Course, Problem
 from grader.errors import CourseError
 
 EDITS_FILE = "mistakes.edits"
-"""The file with a problem's mistakes, next to its reference."""
+"""The name of the file with a problem's mistakes. It is in the folder of the reference."""
 
 
 _HEAD = re.compile(r"== (\w+)(?: \((\w+)\))?(?: (idea|idea of \w+|slip))?")
@@ -51,12 +51,12 @@ _FAMILY = re.compile(r"=== \S.* \((\w+)\)")
 
 
 _Lines = list[tuple[int, str]]
-"""Lines with their line numbers."""
+"""Pairs of a line number and the text of the line."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Lines of a right file and their replacement.
+    """Lines of a right file and the lines that replace them.
 
     Attributes:
         line: the line number of the block in the file of edits.
@@ -71,17 +71,17 @@ class Block:
 
 @dataclass(frozen=True)
 class Edit:
-    """A mistake as an edit of a right file.
+    """A mistake that is written as an edit of a right file.
 
     Attributes:
         name: the name of the mistake.
         base: the name of the right file to edit.
         when: completes the sentence "It looks as if ...".
-        look: a nudge; may be empty.
-        weight: the weight after the head (`idea`, `idea of NAME` or `slip`); may be empty.
+        look: the nudge; empty if the mistake has no nudge.
+        weight: `idea`, `idea of NAME` or `slip`; empty if the head contains no weight.
         blocks: the replacements.
-        place: the file of edits.
-        line: the line number of the head in that file.
+        place: the path of the file of edits.
+        line: the line number of the head in the file of edits.
     """
 
     name: str
@@ -100,8 +100,8 @@ class _Family:
 
     Attributes:
         base: the name of the right file to edit.
-        look: the default nudge; may be empty.
-        block: the lines of the common block; empty if each member has separate blocks.
+        look: the nudge of members without a nudge; may be empty.
+        block: the lines of the common block; empty if the family has no common block.
     """
 
     base: str
@@ -111,12 +111,12 @@ class _Family:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake as a complete file.
+    """A mistake with the source code before and after the edit.
 
     Attributes:
         edit: the edit.
-        right: the source of the right file.
-        source: the source after the edit.
+        right: the source code of the right file.
+        source: the source code after the edit.
     """
 
     edit: Edit
@@ -125,12 +125,14 @@ class Mistake:
 
 
 def edits_file(course: Course, problem: Problem) -> Path:
-    """Return the path of a problem's file of edits, which may not exist."""
+    """Return the path of a problem's file of edits. The file may not exist."""
     return course.solution(problem).with_name(EDITS_FILE)
 
 
 def mistakes_of(course: Course, problem: Problem) -> list[Mistake]:
-    """Return a problem's mistakes, sorted by name; an empty list without a file of edits.
+    """Return a problem's mistakes, sorted by name.
+
+    The list is empty if the problem has no file of edits.
 
     Raises:
         CourseError: an edit cannot be read, or does not match its right file.
@@ -150,11 +152,11 @@ def mistakes_of(course: Course, problem: Problem) -> list[Mistake]:
 
 
 def apply(edit: Edit, source: str) -> str:
-    """Return the source of a right file after an edit.
+    """Return the source code of a right file after an edit.
 
     Args:
         edit: the mistake.
-        source: the source of the right file.
+        source: the source code of the right file.
 
     Raises:
         CourseError: the old lines of a block do not occur exactly once, or two blocks overlap.
@@ -172,13 +174,13 @@ def apply(edit: Edit, source: str) -> str:
 
 
 def _place_of(block: Block, lines: list[str], edit: Edit) -> int:
-    """Return the index of the line at which a block begins."""
-    found = [n for n, line in enumerate(lines) if line == block.old[0]]
-    found = [n for n in found if tuple(lines[n : n + len(block.old)]) == block.old]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        many = f"these lines occur {len(found)} times in {edit.base}"
+    """Return the index of the line at which the old lines of a block begin."""
+    starts = [n for n, line in enumerate(lines) if line == block.old[0]]
+    starts = [n for n in starts if tuple(lines[n : n + len(block.old)]) == block.old]
+    if len(starts) == 1:
+        return starts[0]
+    if starts:
+        many = f"these lines occur {len(starts)} times in {edit.base}"
         raise _error(edit.place, block.line, many)
     missing = next((line for line in block.old if line not in lines), None)
     what = "this sequence of lines" if missing is None else f"the line '{missing.strip()}'"
@@ -186,7 +188,7 @@ def _place_of(block: Block, lines: list[str], edit: Edit) -> int:
 
 
 def parse(text: str, place: str = EDITS_FILE) -> list[Edit]:
-    """Return the mistakes in a file of edits, in their order.
+    """Return the mistakes in a file of edits, in the order of the file.
 
     Args:
         text: the content of the file.
@@ -238,15 +240,14 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
         weight = "'idea', 'idea of NAME' or 'slip' may follow"
         raise _error(place, number, f"{form}; {weight}")
     common = family if family is not None and match[2] is None else _Family(match[2], "", [])
-    sentences, found = _parts(lines[1:], place, common.block)
+    sentences, blocks = _parts(lines[1:], place, common.block)
     if not 1 <= len(sentences) <= 2:
         raise _error(place, number, "a mistake needs one sentence and at most one nudge after '#'")
     if sentences[0].endswith("?"):
         text = "the first sentence must complete 'It looks as if ...'; the nudge is the second"
         raise _error(place, number, text)
-    if not found:
+    if not blocks:
         raise _error(place, number, f"the mistake '{match[1]}' needs a block that begins with '@'")
-    blocks = tuple(_block(block, place) for block in found)
     when, look = [*sentences, common.look][:2]
     weight = match[3] or ""
     return Edit(
@@ -254,48 +255,50 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
         common.base,
         when,
         look,
-        blocks,
+        tuple(_block(block, place) for block in blocks),
         weight,
         place,
         number,
     )
 
 
-def _parts(lines: _Lines, place: str, at: _Lines | None = None) -> tuple[list[str], list[_Lines]]:
-    """Return the sentences below a head, and its blocks, each with the line of its '@'.
+def _parts(
+    lines: _Lines, place: str, common: _Lines | None = None
+) -> tuple[list[str], list[_Lines]]:
+    """Return the sentences and the blocks below a head. Each block begins with its '@' line.
 
     Args:
         lines: the lines below the head.
         place: the name of the file in error messages.
-        at: the family's block. The lines before a member's first '@' complete this block.
+        common: the family's block. The '+' lines before a member's first '@' are added to it.
     """
     starts = [n for n, (_, line) in enumerate(lines) if line.rstrip() == "@"]
     first = starts[0] if starts else len(lines)
-    new = next((n for n in range(first) if lines[n][1].startswith("+")), first) if at else first
+    new = next((n for n in range(first) if lines[n][1].startswith("+")), first) if common else first
     blocks = [lines[a:b] for a, b in pairwise([*starts, len(lines)])] if starts else []
-    if at and new < first:
+    if common and new < first:
         number = lines[new][0]
-        blocks.insert(0, [(number, "@"), *at[1:], *lines[new:first]])
+        blocks.insert(0, [(number, "@"), *common[1:], *lines[new:first]])
     return _sentences(lines[:new], place), blocks
 
 
 def _without_end(lines: _Lines) -> _Lines:
-    """Return lines without the empty lines at the end."""
+    """Remove the empty lines at the end."""
     while lines and not lines[-1][1]:
         lines = lines[:-1]
     return lines
 
 
 def _sentences(lines: Iterable[tuple[int, str]], place: str) -> list[str]:
-    found: list[str] = []
+    sentences: list[str] = []
     for number, line in lines:
-        if line.startswith("#  ") and found:
-            found[-1] += " " + line[1:].strip()
+        if line.startswith("#  ") and sentences:
+            sentences[-1] += " " + line[1:].strip()
         elif line.startswith("# ") and line[1:].strip():
-            found.append(line[1:].strip())
+            sentences.append(line[1:].strip())
         elif line:
             raise _error(place, number, "before the first '@', each line must begin with '# '")
-    return found
+    return sentences
 
 
 def _block(lines: _Lines, place: str) -> Block:
@@ -313,7 +316,7 @@ def _block(lines: _Lines, place: str) -> Block:
 
 
 def _side(lines: _Lines, sign: str) -> Iterator[str]:
-    """Yield the lines of a block before (-) or after (+) the edit."""
+    """Yield the lines of a block before the edit (sign "-") or after the edit (sign "+")."""
     return (line[1:] for _, line in lines if line[:1] in ("", " ", sign))
 
 

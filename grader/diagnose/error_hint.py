@@ -1,4 +1,4 @@
-"""Explain an exception of torch from its text and the shapes of the tensors."""
+"""Explain an exception of torch by its text and the shapes of the tensors."""
 
 from __future__ import annotations
 
@@ -90,11 +90,13 @@ _KNOWN = (
 
 
 def error_hint(text: str, forms: Mapping[str, str]) -> str:
-    """Return the probable cause of an exception; empty if it is unknown.
+    """Return a sentence about the probable cause of an exception.
+
+    Return an empty string if the cause is unknown.
 
     Args:
         text: the exception's text.
-        forms: shape and dtype of each tensor in the student's line.
+        forms: the shape and dtype of each tensor in the line that raised the exception.
     """
     for sign, sentence in _KNOWN:
         if sign in text:
@@ -131,27 +133,27 @@ _LAST_SIZE_ALONE = (
 
 
 def _of_sizes(reported: Sizes, shapes: list[Sizes]) -> str:
-    """Return a hint if an operand seems to have lost a dimension.
+    """Return a hint about two shapes that cannot be broadcast; empty if the cause is unknown.
 
     Args:
-        reported: the two sizes that differ, and their dimension.
-        shapes: the shapes of the tensors in the student's line.
+        reported: the two sizes that differ, and the dimension of these sizes.
+        shapes: the shapes of the tensors in the line that raised the exception.
     """
-    meeting = [
+    mismatched = [
         (one, other)
         for one in shapes
         for other in shapes
-        if _where_they_differ(one, other) == reported
+        if _broadcast_mismatch(one, other) == reported
     ]
     lost = {
         dim
         for shape in shapes
         for dim, left in _without_one(shape)
         for pair in ((shape, left), (left, shape))
-        if (pair in meeting if meeting else _where_they_differ(*pair) == reported)
+        if (pair in mismatched if mismatched else _broadcast_mismatch(*pair) == reported)
     }
     if not lost:
-        alone = any(len(one) == len(other) and one[:-1] == other[:-1] for one, other in meeting)
+        alone = any(len(one) == len(other) and one[:-1] == other[:-1] for one, other in mismatched)
         return _LAST_SIZE_ALONE if alone else ""
     which = "its last dimension" if lost == {-1} else "a dimension"
     return (
@@ -161,20 +163,23 @@ def _of_sizes(reported: Sizes, shapes: list[Sizes]) -> str:
 
 
 def _without_one(shape: Sizes) -> Iterator[tuple[int, Sizes]]:
-    """Yield each dimension, counted from the end, and the shape without it."""
+    """Yield each dimension, counted from the end, and the shape without this dimension."""
     for dim in range(-len(shape), 0):
         yield dim, shape[:dim] + shape[len(shape) + dim + 1 :]
 
 
-def _where_they_differ(one: Sizes, other: Sizes) -> Sizes | None:
-    """Return the sizes and the dimension that torch reports if two shapes don't broadcast."""
+def _broadcast_mismatch(one: Sizes, other: Sizes) -> Sizes | None:
+    """Return (size, other size, dimension), as torch reports for two shapes that do not broadcast.
+
+    Return None if the shapes broadcast.
+    """
     pairs = enumerate(zip(reversed(one), reversed(other), strict=False), 1)
     dims = max(len(one), len(other))
     return next(((a, b, dims - i) for i, (a, b) in pairs if a != b and 1 not in (a, b)), None)
 
 
 def _of_product(shapes: list[Sizes]) -> str:
-    """Return a hint if the inner sizes of a matrix product differ."""
+    """Return a hint about a matrix product whose inner sizes differ; empty if they are equal."""
     if len(shapes) < 2 or min(len(shapes[0]), len(shapes[1])) < 2:
         return ""
     left, right = shapes[:2]
@@ -189,11 +194,11 @@ def _of_product(shapes: list[Sizes]) -> str:
     return rule
 
 
-def _of_view(wanted: str, there: int) -> str:
-    sizes = [int(size) for size in re.findall(r"-?\d+", wanted)]
+def _of_view(shape: str, count: int) -> str:
+    sizes = [int(size) for size in re.findall(r"-?\d+", shape)]
     product = 1
     for size in sizes:
         product *= size
     if min(sizes, default=0) < 0:
-        return f"{there} numbers can't be divided into this shape."
-    return f"The tensor has {there} numbers, but this shape needs {product}: one size is wrong."
+        return f"{count} numbers can't be divided into this shape."
+    return f"The tensor has {count} numbers, but this shape needs {product}: one size is wrong."

@@ -1,8 +1,8 @@
-"""Represent and rank the evidence about a wrong answer; no other module ranks evidence.
+"""Represent and rank the evidence about the cause of a wrong answer.
 
-Evidence results from tests of a module's parts, from the numbers of an answer, and from the
-catalogue of known mistakes. Several sources may describe the same mistake. A student reads the most
-certain sentence first. Sentences that follow from earlier sentences are omitted.
+Evidence results from tests of a module's layers, from the numbers of an answer, and from the
+catalogue of known mistakes. Several pieces of evidence may describe the same mistake. A student
+reads the most certain sentence first. Redundant sentences are omitted.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from grader.diagnose.probe import owner
 
 
 class Certainty(IntEnum):
-    """The certainty of a sentence."""
+    """The certainty of a sentence of evidence."""
 
     SOME = 1
-    """The sentence describes some numbers of an answer, which may have many causes."""
+    """The sentence describes some numbers of an answer. Such numbers may have many causes."""
     ALL = 2
     """The sentence explains every number of an answer."""
     SEEN = 3
-    """A test inspected the module: a part is missing or has the wrong type."""
+    """The sentence reports that a layer of a module is missing, or has the wrong type or size."""
 
 
 class Source(StrEnum):
-    """The kind of observation from which a sentence results."""
+    """The observation from which a sentence results."""
 
     MISSING = "missing"
-    """A test that finds no part with a required name in a module."""
+    """A module has no layer with the required name."""
     PARTS = "parts"
-    """A test that inspects the parts of a module."""
+    """A layer of a module has the wrong type or size."""
     NUMBERS = "numbers"
-    """A pattern in the numbers of an answer: a factor, a sum, places."""
+    """The numbers of an answer show a pattern, such as a factor or a wrong sum."""
     DIGITS = "digits"
-    """Numbers that are right except for their last digits."""
+    """The numbers of an answer are right except for their last digits."""
     RELATION = "relation"
-    """A relation to the right answer: moved, shifted, rounded."""
+    """The numbers of an answer are the right numbers, but moved, shifted or rounded."""
     CATALOGUE = "catalogue"
-    """A known mistake that gives the same answer."""
+    """A known mistake has the same answers."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,12 @@ class Evidence:
         sentence: the text for the student.
         certainty: the certainty of the sentence.
         source: the source of the sentence.
-        parts: the functions and classes that the evidence is about, with the aspect that a probe
-            adds, such as `"Model: loss"`. Empty if the evidence is only about one answer.
-        names: names of the mistakes in tables; several if they cannot be distinguished.
-        tests: ids of tests that are known to fail for these mistakes.
-        changes_numbers: whether the mistake gives wrong numbers for ordinary inputs.
+        parts: the parts of the probe that the evidence is about, such as `"softmax"` or
+            `"Model: loss"`. Empty if the evidence is only about one answer.
+        names: the names of the known mistakes. If there are several names, the mistakes cannot be
+            distinguished.
+        tests: the ids of tests that are known to fail for these mistakes.
+        changes_numbers: whether the mistakes change numbers for ordinary inputs.
     """
 
     sentence: str
@@ -73,16 +74,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Shown:
-    """The observations about one wrong answer.
+    """The evidence about one wrong answer, and properties of the answer.
 
     Attributes:
         evidence: the ranked evidence.
         call: the call as a student would write it; empty if the call is irrelevant.
-        where: the wrong rows, in a few words.
-        is_finite: whether the answer has no NaN and no infinity.
-        factor: ratio of a single wrong number to the right number; 0 if the ratio is unknown.
-        only: the only function or class of the problem, even if the call does not contain its
-            name; empty if the problem has several.
+        where: a short description of the wrong rows.
+        is_finite: whether the answer contains neither NaN nor infinity.
+        factor: the ratio of a single wrong number to the right number; 0 if the ratio is unknown.
+        only: the name of the problem's only function or class; empty if the problem has several.
     """
 
     evidence: tuple[Evidence, ...]
@@ -97,26 +97,26 @@ def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
     """Return the evidence without redundant sentences, the most certain sentence first.
 
     Args:
-        evidence: the evidence, with simpler sentences first among sentences of equal certainty.
+        evidence: the evidence to rank. Sentences of equal certainty keep their order.
     """
     kept: list[Evidence] = []
     for each in sorted(evidence, key=lambda one: -one.certainty):
-        if not any(_follows(each, first) for first in kept):
+        if not any(_is_redundant(each, earlier) for earlier in kept):
             kept.append(each)
     return kept
 
 
-def _follows(each: Evidence, first: Evidence) -> bool:
-    """Return whether a sentence adds nothing to an earlier sentence.
+def _is_redundant(each: Evidence, earlier: Evidence) -> bool:
+    """Return whether the sentence of `each` adds nothing to an earlier sentence.
 
-    A relation that explains every number also explains sums and places. If a class lacks a part,
-    one sentence reports it, because other wrong answers of the class result from it.
+    A sentence that explains every number of an answer also explains wrong sums and places. A
+    missing layer of a class explains the other wrong answers of the class.
     """
-    if each.sentence == first.sentence:
+    if each.sentence == earlier.sentence:
         return True
     of_one_answer = (Source.NUMBERS, Source.RELATION)
-    if each.source in of_one_answer and first.source in of_one_answer:
-        return first.certainty is Certainty.ALL
-    if first.certainty is not Certainty.SEEN or not each.owners <= first.owners:
+    if each.source in of_one_answer and earlier.source in of_one_answer:
+        return earlier.certainty is Certainty.ALL
+    if earlier.certainty is not Certainty.SEEN or not each.owners <= earlier.owners:
         return False
-    return each.certainty is Certainty.SEEN or first.source is Source.MISSING
+    return each.certainty is Certainty.SEEN or earlier.source is Source.MISSING

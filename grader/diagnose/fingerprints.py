@@ -1,4 +1,4 @@
-"""Read and write `fingerprints.json`: the answers of known mistakes to a problem's questions.
+"""Read and write `fingerprints.json`, the answers of known mistakes to a problem's questions.
 
 The file contains numbers and sentences but no code, so students may receive it.
 """
@@ -23,7 +23,7 @@ class Text:
 
     Attributes:
         when: completes the sentence "It looks as if ...".
-        look: a nudge; it never contains the line of code.
+        look: a nudge, which does not contain the line of code; empty if there is no nudge.
     """
 
     when: str
@@ -37,19 +37,20 @@ class KnownMistake:
     Attributes:
         name: the name of the mistake.
         deviations: the answers that differ from the answers of the reference, by part.
-        rests_on: a hash over all inputs of these answers; empty if the hash is unknown.
+        answers_hash: a hash of the questions, the mistake's code and the answers. If it changes,
+            the answers are no longer valid. Empty if the hash is unknown.
         caught_by: the id of a test that catches the mistake; empty if no such test is known.
     """
 
     name: str
     deviations: Mapping[str, Answers]
-    rests_on: str = ""
+    answers_hash: str = ""
     caught_by: str = ""
 
     def write(self) -> str:
         """Return the mistake as one line of JSON."""
         names = [self.name] if self.name else []
-        return _json([names, _written(self.deviations), self.rests_on, self.caught_by])
+        return _json([names, _written(self.deviations), self.answers_hash, self.caught_by])
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Fingerprints:
         reference: the right answers, by part.
         mistakes: the known mistakes.
         texts: the text about each mistake, by its name.
-        right: a hash for each variant that has the same answers as the reference, by the variant's
-            name. The hash covers all inputs of the answers.
+        right: the variants that have the same answers as the reference, as a mapping from the
+            variant's name to a hash of the questions and its code.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)
@@ -71,7 +72,7 @@ class Fingerprints:
 
     @classmethod
     def load(cls, path: Path) -> Fingerprints:
-        """Read `fingerprints.json`; a problem without this file has no known mistakes.
+        """Read `fingerprints.json`. A problem without this file has no known mistakes.
 
         Raises:
             CourseError: the file is damaged, for example by an unfinished merge.
@@ -101,7 +102,9 @@ class Fingerprints:
         ]
         mistakes = [mistake.write() for mistake in self.mistakes]
         reference = [f"{_json(p)}: {_json(a)}" for p, a in _written(self.reference).items()]
-        right = [f"{_json(name)}: {_json(rests_on)}" for name, rests_on in self.right.items()]
+        right = [
+            f"{_json(name)}: {_json(answers_hash)}" for name, answers_hash in self.right.items()
+        ]
         write_whole(
             path,
             f'{{"reference": {{{_lines(reference)}}},\n'
@@ -123,30 +126,30 @@ def deviations(
     answers: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
     """Return the answers that differ from the answers of the reference, by part."""
-    found = {}
+    wrong = {}
     for part, right in reference.items():
         of_part = answers.get(part, Answers({}, {}))
         main = {q: a for q, a in of_part.main.items() if differs(a, right.main.get(q), dtype=False)}
         edges = {q: a for q, a in of_part.edges.items() if differs(a, right.edges.get(q))}
         if main or edges:
-            found[part] = Answers(main, edges)
-    return found
+            wrong[part] = Answers(main, edges)
+    return wrong
 
 
 def with_deviations(
     reference: Mapping[str, Answers], wrong: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers of the reference, with some answers replaced by wrong answers."""
+    """Return a copy of `reference` in which the answers in `wrong` replace the right answers."""
     nothing = Answers({}, {})
     return {
-        part: Answers({**right.main, **own.main}, {**right.edges, **own.edges})
+        part: Answers({**right.main, **changed.main}, {**right.edges, **changed.edges})
         for part, right in reference.items()
-        for own in [wrong.get(part, nothing)]
+        for changed in [wrong.get(part, nothing)]
     }
 
 
 def differs(answer: Answer, right: Answer | None, *, dtype: bool = True) -> bool:
-    """Return whether an answer is wrong; a question without a right answer does not count."""
+    """Return whether an answer is wrong. Return False if `right` is None."""
     return right is not None and not same(answer, right, dtype=dtype)
 
 
@@ -161,10 +164,10 @@ def _written_part(answers: Answers) -> dict[str, Any]:
 
 
 def _read(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Answers]:
-    def answers(texts: Mapping[str, str]) -> dict[str, Answer]:
+    def read(texts: Mapping[str, str]) -> dict[str, Answer]:
         return {question: Answer.read(text) for question, text in texts.items()}
 
     return {
-        part: Answers(answers(texts.get("main", {})), answers(texts.get("edges", {})))
+        part: Answers(read(texts.get("main", {})), read(texts.get("edges", {})))
         for part, texts in data.items()
     }

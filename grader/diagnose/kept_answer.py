@@ -1,7 +1,7 @@
-"""An answer of student code to a question of a probe, and the comparison of two answers.
+"""Represent and compare answers of student code to the questions of a probe.
 
-This module does not import torch, as reports do not load torch. `grader.diagnose.answers` makes
-answers from return values.
+`grader.diagnose.answers` creates the answers from return values. This module does not import torch,
+because reports are written without torch.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 
 _RELATIVE, _ABSOLUTE = 2e-4, 2e-5
-"""Tolerances for equal answers. Known mistakes differ from the reference by more."""
+"""The tolerances for equal answers. Known mistakes differ from the reference by more."""
 
 DIGITS = 6
-"""The significant digits of each stored number."""
+"""The number of significant digits of each stored number."""
 
 EDGE = "edge: "
 """The prefix of edge questions, see `grader.diagnose.probe.Part`."""
@@ -31,9 +31,10 @@ class Answer:
     Attributes:
         shape: the tensor's shape as a text such as "2x3"; empty without a tensor.
         dtype: the tensor's dtype; empty without a tensor.
-        instead: the name of the exception or of the type of another value; empty for a tensor.
-        lost: the number of entries that are NaN or infinite.
-        numbers: the root mean square of the finite entries, and sums of them with fixed weights.
+        instead: the name of an exception, or a description of a return value that is not a small
+            tensor; empty for a tensor.
+        lost: the number of entries of the tensor that are NaN or infinite.
+        numbers: the root mean square of the finite entries, followed by weighted sums of them.
     """
 
     shape: str = ""
@@ -54,7 +55,7 @@ class Answer:
 
     @property
     def is_lost(self) -> bool:
-        """Whether a tensor has NaN or infinite entries, and its other entries are 0."""
+        """Whether some entries of the tensor are NaN or infinite, and all other entries are 0."""
         return bool(self.lost) and not any(self.numbers)
 
     def write(self) -> str:
@@ -66,7 +67,7 @@ class Answer:
 
     @classmethod
     def read(cls, text: str) -> Answer:
-        """Return the answer from a text that `write` returned."""
+        """Convert a text that `write` returned to the answer."""
         if text.startswith("!"):
             return cls(instead=text[1:])
         dtype, shape, lost, *numbers = text.split(" ")
@@ -97,9 +98,9 @@ def same(a: Answer, b: Answer, *, dtype: bool = True) -> bool:
 def alike(a: Answer, b: Answer) -> bool:
     """Return whether two answers are equal or fail in the same way.
 
-    Use this comparison for edge questions: versions of one mistake give different numbers there.
-    Two exceptions are alike, and so are two tensors of one shape with NaN or infinite entries. An
-    exception and a return value such as None, for a missing gradient, are not alike.
+    Use this comparison for edge questions, where versions of one mistake give different numbers.
+    Any two exceptions are alike. Two tensors of the same shape are alike if both contain NaN or
+    infinity. An exception is not like None, which means that the gradient is missing.
     """
     if a.instead or b.instead:
         return a.stops == b.stops and bool(a.instead and b.instead)

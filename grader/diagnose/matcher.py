@@ -1,24 +1,25 @@
 """Match a student's wrong answers with the wrong answers of known mistakes.
 
-Each function or class is matched separately, since a class may not call the function that it
-usually calls. The result is the smallest set of mistakes that explains some answers:
+Each function or class is matched separately, because a student's class may not call the functions
+that the reference calls. The matcher searches for the smallest set of mistakes that explains the
+student's answers. A set explains answers under these conditions:
 
-- An answer that no mistake in the set changes must be right.
-- An answer that one mistake changes must be the answer of this mistake.
-- An answer that several mistakes change may have any value.
-- Each mistake must reproduce an answer that no other mistake in the set changes.
+- If no mistake in the set changes an answer, the student's answer is right.
+- If one mistake changes an answer, the student's answer equals the answer of this mistake.
+- If several mistakes change an answer, the student's answer may have any value.
+- Each mistake reproduces an answer that no other mistake in the set changes.
 
-If several sets are possible, the set with the largest share wins. The share is the number of
-answers that the set reproduces, divided by the number of answers that are wrong or that the set
-changes. The matcher explains, in this order:
+If several sets of the same size are possible, the set with the largest share is selected. The share
+is the number of answers that the set reproduces, divided by the number of answers that are wrong or
+that the set changes. The matcher tries to explain the answers in four steps:
 
 1. the numbers of all ordinary questions, with a share of at least `_LEAST_SHARE`;
 2. the numbers of one part of a class, with a share of at least `_LEAST_SHARE_OF_A_PART`;
 3. all answers to ordinary questions, including exceptions;
 4. the remaining answers to edge questions, except in parts with an unknown mistake.
 
-Exceptions and NaN are not numbers. In steps 3 and 4, the student's code must give all wrong answers
-of a mistake.
+Steps 2 and 3 follow only if the steps before them find nothing. Exceptions and NaN are not numbers.
+In steps 3 and 4, the student's code must reproduce all wrong answers of a mistake.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from grader.diagnose.kept_answer import EDGE
 from grader.diagnose.probe import Answers, owner
 
 FORBIDDEN = "ForbiddenCall"
-"""The exception of code that calls a forbidden function."""
+"""The name of the exception that a call of a forbidden function raises."""
 
 _MOST_MISTAKES = 3
 """The maximum number of mistakes in a set."""
@@ -45,23 +46,24 @@ _LEAST_SHARE_OF_A_PART = 0.3
 """The minimum share of a set that explains only one part of a class."""
 
 ProbeKey = tuple[str, str]
-"""A part and a question. The text of an edge question begins with `EDGE`."""
+"""The name of a part and the name of a question. An edge question's name begins with `EDGE`."""
 
 ProbeKeys = frozenset[ProbeKey]
-_Given = Mapping[ProbeKey, Answer]
+_AnswersByKey = Mapping[ProbeKey, Answer]
 
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A mistake, compared with the answers about one function or class.
+    """The comparison of a mistake with a student's answers about one function or class.
 
     Attributes:
         mistake: the mistake.
         changed: the questions that the mistake answers wrongly.
         agreeing: the questions for which the mistake reproduces the student's wrong answer.
-        support: the questions that select the mistake, a subset of `agreeing`. In the first steps
-            they are ordinary questions with numbers as answers.
-        opposed: the questions that exclude the mistake, unless another mistake changes them.
+        support: the questions in `agreeing` that count in favor of the mistake. In the first steps,
+            these are ordinary questions whose answers are numbers.
+        opposed: the questions that exclude the mistake, unless another mistake in the set changes
+            their answers.
     """
 
     mistake: KnownMistake
@@ -104,40 +106,40 @@ def explanations(
         answers: the student's answers.
     """
     right = _flat(known.reference, name)
-    given = {q: answer for q, answer in _flat(answers, name).items() if q in right}
-    wrong = frozenset(q for q in given if not same(given[q], right[q], dtype=is_edge(q)))
+    flat = {q: answer for q, answer in _flat(answers, name).items() if q in right}
+    wrong = frozenset(q for q in flat if not same(flat[q], right[q], dtype=is_edge(q)))
     ordinary = _ordinary(wrong)
     matches = [
         match
         for mistake in known.mistakes
-        if (match := _match(mistake, _flat(mistake.deviations, name), right, given, wrong)).agreeing
+        if (match := _match(mistake, _flat(mistake.deviations, name), right, flat, wrong)).agreeing
     ]
     possible = [match for match in matches if match.opposed <= wrong]
-    found = (
+    result = (
         _smallest(possible, ordinary, wrong, _LEAST_SHARE)
         or _of_parts(possible, ordinary, wrong)
-        or _smallest(_exact(matches, ordinary, given), ordinary, wrong)
+        or _smallest(_exact(matches, ordinary, flat), ordinary, wrong)
     )
-    unknown = set() if found else {part for part, _ in ordinary}
-    explained = ordinary.union(*(each.matches[0].agreeing for each in found))
+    unknown = set() if result else {part for part, _ in ordinary}
+    explained = ordinary.union(*(each.matches[0].agreeing for each in result))
     left = frozenset(
-        q for q in wrong - explained if q[0] not in unknown and not (unknown and given[q].stops)
+        q for q in wrong - explained if q[0] not in unknown and not (unknown and flat[q].stops)
     )
     order = [*right]
-    found.sort(key=lambda each: min(map(order.index, each.matches[0].agreeing)))
+    result.sort(key=lambda each: min(map(order.index, each.matches[0].agreeing)))
     at_edges = [match for match in matches if not _ordinary(match.changed)]
-    return found + _smallest(_exact(at_edges, left, given), left, left)
+    return result + _smallest(_exact(at_edges, left, flat), left, left)
 
 
 def _flat(answers: Mapping[str, Answers], name: str) -> dict[ProbeKey, Answer]:
     """Return the answers about a function or class, by part and question."""
     return {
         (part, question): answer
-        for part, given in answers.items()
+        for part, of_part in answers.items()
         if owner(part) == name
         for question, answer in (
-            *given.main.items(),
-            *((EDGE + q, a) for q, a in given.edges.items()),
+            *of_part.main.items(),
+            *((EDGE + q, a) for q, a in of_part.edges.items()),
         )
     }
 
@@ -152,25 +154,31 @@ def _ordinary(questions: Iterable[ProbeKey]) -> ProbeKeys:
 
 
 def _match(
-    mistake: KnownMistake, own: _Given, right: _Given, given: _Given, wrong: ProbeKeys
+    mistake: KnownMistake,
+    of_mistake: _AnswersByKey,
+    right: _AnswersByKey,
+    answers: _AnswersByKey,
+    wrong: ProbeKeys,
 ) -> Match:
     """Compare the wrong answers of a mistake with the answers of the student.
 
     Args:
         mistake: the mistake.
-        own: the wrong answers of the mistake.
+        of_mistake: the wrong answers of the mistake.
         right: the answers of the reference.
-        given: the answers of the student.
+        answers: the answers of the student.
         wrong: the questions that the student's code answers wrongly.
     """
-    agreeing = frozenset(q for q in own.keys() & wrong if _agree(q, own[q], given[q]))
-    numbers = frozenset(q for q in _ordinary(agreeing) if _is_number(given[q]))
+    agreeing = frozenset(
+        q for q in of_mistake.keys() & wrong if _agree(q, of_mistake[q], answers[q])
+    )
+    numbers = frozenset(q for q in _ordinary(agreeing) if _is_number(answers[q]))
     opposed = frozenset(
         q
-        for q in _ordinary(own.keys() | wrong)
-        if q in given and _differ(own.get(q, right[q]), given[q])
+        for q in _ordinary(of_mistake.keys() | wrong)
+        if q in answers and _contradict(of_mistake.get(q, right[q]), answers[q])
     )
-    return Match(mistake, frozenset(own), agreeing, numbers, opposed)
+    return Match(mistake, frozenset(of_mistake), agreeing, numbers, opposed)
 
 
 def _agree(question: ProbeKey, one: Answer, other: Answer) -> bool:
@@ -180,11 +188,11 @@ def _agree(question: ProbeKey, one: Answer, other: Answer) -> bool:
     return same(one, other, dtype=False)
 
 
-def _differ(one: Answer, other: Answer) -> bool:
+def _contradict(one: Answer, other: Answer) -> bool:
     """Return whether two answers contradict each other.
 
-    They do if both are numbers and differ, or if only one answer is a forbidden call. Any other
-    exception may result from a different version of the same mistake.
+    Two different numbers contradict each other. So do a forbidden call and any other answer. Other
+    exceptions contradict no answer, as they may result from a version of the same mistake.
     """
     if FORBIDDEN in (one.instead, other.instead):
         return one.instead != other.instead
@@ -192,12 +200,12 @@ def _differ(one: Answer, other: Answer) -> bool:
 
 
 def _is_number(answer: Answer) -> bool:
-    """Return whether an answer has numbers. A forbidden call counts as a number."""
+    """Return whether an answer contains numbers. A forbidden call counts as a number."""
     return answer.instead == FORBIDDEN or (answer.is_value and not answer.is_lost)
 
 
 def _of_parts(matches: list[Match], ordinary: ProbeKeys, wrong: ProbeKeys) -> list[Explanation]:
-    """Return the mistakes that explain all numbers of one part, without regard to other parts."""
+    """Return the mistakes that explain all numbers of one part, for each part separately."""
     return [
         replace(each, is_whole=False)
         for part in sorted({part for part, _ in ordinary})
@@ -207,66 +215,68 @@ def _of_parts(matches: list[Match], ordinary: ProbeKeys, wrong: ProbeKeys) -> li
     ]
 
 
-def _exact(matches: Iterable[Match], open: ProbeKeys, given: _Given) -> list[Match]:
-    """Return the mistakes for which the student's code gives all wrong answers.
+def _exact(matches: Iterable[Match], targets: ProbeKeys, answers: _AnswersByKey) -> list[Match]:
+    """Return the mistakes whose wrong answers are all reproduced by the student's code.
 
-    All open questions select these mistakes. The result is empty if the code returns no number, as
-    such code fails for a different reason.
+    In these matches, any answer to one of the `targets` may support a mistake, even an exception.
+    Omit a mistake if the student's code returns no number for its questions or for any ordinary
+    question, because such code fails for a different reason.
     """
     return [
-        replace(match, support=match.agreeing & open, opposed=open - match.changed)
+        replace(match, support=match.agreeing & targets, opposed=targets - match.changed)
         for match in matches
         if match.changed == match.agreeing
-        and any(_is_number(given[q]) for q in match.changed | _ordinary(given))
+        and any(_is_number(answers[q]) for q in match.changed | _ordinary(answers))
     ]
 
 
 def _smallest(
-    matches: Iterable[Match], open: ProbeKeys, wrong: ProbeKeys, least_share: float = 0
+    matches: Iterable[Match], targets: ProbeKeys, wrong: ProbeKeys, least_share: float = 0
 ) -> list[Explanation]:
-    """Return the mistakes of the smallest set that explains the open answers.
+    """Return the mistakes of the smallest set that explains the answers to the `targets`.
 
     Args:
-        matches: the mistakes to choose from.
-        open: the questions with the answers to explain.
-        wrong: all questions with a wrong answer, for the share.
+        matches: the mistakes from which sets are formed.
+        targets: the questions whose answers a set must explain.
+        wrong: all questions with a wrong answer, from which the share is computed.
         least_share: the minimum share of the set.
     """
-    matches = [match for match in matches if match.support & open]
+    matches = [match for match in matches if match.support & targets]
     for size in range(1, _MOST_MISTAKES + 1):
         shares = {
             chosen: share
             for chosen in combinations(matches, size)
-            if _explains(chosen, open) and (share := _share(chosen, wrong)) >= least_share
+            if _explains(chosen, targets) and (share := _share(chosen, wrong)) >= least_share
         }
         if shares:
             best = max(shares.values())
-            return _alternatives([c for c, share in shares.items() if share == best], open)
+            return _alternatives([c for c, share in shares.items() if share == best], targets)
     return []
 
 
-def _explains(chosen: _Set, open: ProbeKeys) -> bool:
-    """Return whether a set explains the open answers and needs each of its mistakes."""
+def _explains(chosen: _Set, targets: ProbeKeys) -> bool:
+    """Return whether a set explains the answers to the `targets` and needs all its mistakes."""
     for match in chosen:
         others = frozenset[ProbeKey]().union(*(m.changed for m in chosen if m is not match))
-        if match.support & open <= others or not match.opposed & open <= others:
+        if match.support & targets <= others or not match.opposed & targets <= others:
             return False
     return True
 
 
 def _share(chosen: _Set, wrong: ProbeKeys) -> float:
-    """Return the part of wrong or changed answers that a set reproduces."""
+    """Return the share of the wrong or changed answers that a set reproduces."""
     agreeing = frozenset[ProbeKey]().union(*(match.agreeing for match in chosen))
     return len(agreeing & wrong) / len(wrong.union(*(match.changed for match in chosen)))
 
 
-def _alternatives(sets: Sequence[_Set], open: ProbeKeys) -> list[Explanation]:
-    """Return the mistakes of equally likely sets; group mistakes with the same answers.
+def _alternatives(sets: Sequence[_Set], targets: ProbeKeys) -> list[Explanation]:
+    """Return an explanation for each group of mistakes that reproduce the same answers.
 
-    The result is empty if the sets reproduce different answers.
+    The mistakes are those of the `sets`, which are equally likely. Return no explanation if the
+    sets reproduce different answers.
     """
     groups: dict[ProbeKeys, dict[Match, None]] = {}
     for match in (match for chosen in sets for match in chosen):
-        groups.setdefault(match.support & open, {})[match] = None
-    found = [Explanation((*group,)) for group in groups.values()]
-    return found if len(found) == len(sets[0]) else []
+        groups.setdefault(match.support & targets, {})[match] = None
+    result = [Explanation((*group,)) for group in groups.values()]
+    return result if len(result) == len(sets[0]) else []

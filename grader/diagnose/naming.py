@@ -1,8 +1,8 @@
 """Name the mistakes that explain a student's wrong answers, and write the sentences about them.
 
-`grader.diagnose.matcher` compares the answers. A mistake must agree with the tests, too: it is
-excluded if the test that catches it passed, or if its sentence begins with a function that is
-right. If several mistakes cannot be distinguished, at most two of them are named.
+`grader.diagnose.matcher` compares the answers. A mistake is excluded if the test that catches it
+passed, or if its sentence begins with the name of a function that is right. If more than two
+mistakes cannot be distinguished, none of them is named.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from grader.result import ALTERNATIVE, WrongAnswers
 from grader.text import listed
 
 _NOT_WRITTEN = {"!NotImplementedError", "!AttributeError"}
-"""Answers of code that is not written yet. Such answers are not a mistake."""
+"""The answers of code that the student has not written yet. They do not indicate a mistake."""
 
 _MOST_ALIKE = 2
-"""The maximum number of reported mistakes that cannot be distinguished."""
+"""The maximum number of sentences about mistakes that cannot be distinguished."""
 
 
 def diagnose(
     known: Fingerprints, answers: Mapping[str, Answers], passed: Collection[str] = ()
 ) -> list[Evidence]:
-    """Return the evidence that explains wrong answers, function by function.
+    """Return the known mistakes that explain wrong answers, in the order of the functions.
 
     Args:
         known: the answers of the reference and of the known mistakes.
@@ -39,48 +39,48 @@ def diagnose(
     """
     wrong = deviations(answers, known.reference)
     known = _consistent(known, {owner(part) for part in wrong}, passed)
-    found = [
+    explained = [
         explanation
         for name in dict.fromkeys(owner(part) for part in known.reference if part in wrong)
         for explanation in explanations(name, known, answers)
     ]
-    return _evidence(found, wrong, known)
+    return _evidence(explained, wrong, known)
 
 
 def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -> Fingerprints:
-    """Return the fingerprints, without mistakes that contradict a test or a right function.
+    """Return the fingerprints without the mistakes that a passed test or a right function excludes.
 
     Args:
         known: all fingerprints.
         wrong: the functions and classes with wrong answers.
-        passed: ids of the tests that passed. The test that catches a mistake may cover a function
-            that the student's class does not use. So a passed test excludes a mistake only if all
-            functions and classes that the mistake changes are wrong.
+        passed: the ids of the tests that passed. A passed test excludes a mistake only if all
+            functions and classes that the mistake changes are wrong. Otherwise, the test may check
+            a right function that a wrong class should use, but does not use.
     """
     right = {owner(part) for part in known.reference} - wrong
 
     def is_consistent(mistake: KnownMistake) -> bool:
-        about = known.texts[mistake.name].when.partition(" ")[0]
+        first_word = known.texts[mistake.name].when.partition(" ")[0]
         owners = {owner(part) for part in mistake.deviations}
-        return about not in right and not (mistake.caught_by in passed and owners <= wrong)
+        return first_word not in right and not (mistake.caught_by in passed and owners <= wrong)
 
     return replace(known, mistakes=tuple(filter(is_consistent, known.mistakes)))
 
 
 def _evidence(
-    found: list[Explanation], wrong: Mapping[str, Answers], known: Fingerprints
+    explained: list[Explanation], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[Evidence]:
-    """Return the evidence about all functions. Each mistake appears once, with all its parts."""
-    counts = Counter(match.mistake.name for each in found for match in each.matches)
+    """Return the evidence about all functions and classes. Report each mistake once."""
+    counts = Counter(match.mistake.name for each in explained for match in each.matches)
     named: dict[tuple[str, ...], list[tuple[Explanation, list[KnownMistake]]]] = {}
-    for each in found:
+    for each in explained:
         mistakes = _likeliest([match.mistake for match in each.matches], counts, wrong)
         texts = tuple(dict.fromkeys(_when(mistake, known) for mistake in mistakes))
         if len(texts) <= _MOST_ALIKE:
             named.setdefault(texts, []).append((each, mistakes))
     owners = {owner(part) for same in named.values() for each, _ in same for part in each.parts}
     unnamed_parts = [
-        p for p, given in wrong.items() if owner(p) not in owners and _is_written(given)
+        p for p, of_part in wrong.items() if owner(p) not in owners and _is_written(of_part)
     ]
     return [_evidence_of(same, unnamed_parts, known) for same in named.values()]
 
@@ -92,10 +92,10 @@ def _when(mistake: KnownMistake, known: Fingerprints) -> str:
 def _likeliest(
     mistakes: list[KnownMistake], counts: Counter[str], wrong: Mapping[str, Answers]
 ) -> list[KnownMistake]:
-    """Select the likeliest of several mistakes that give the same answers in a function.
+    """Return the likeliest of several mistakes that give the same wrong answers.
 
-    Prefer mistakes that explain the most functions. Among these mistakes, prefer mistakes that
-    change the fewest right parts. Count a class without wrong parts once.
+    Prefer the mistakes that explain the most functions and classes. Among these mistakes, prefer
+    the mistakes that change the fewest right parts. Count all parts of a right class as one part.
     """
     wrong_owners = {owner(part) for part in wrong}
 
@@ -108,31 +108,33 @@ def _likeliest(
     return [mistake for mistake in mistakes if merit(mistake) == best]
 
 
-def _is_written(given: Answers) -> bool:
-    """Return whether any wrong answer comes from code that is written."""
-    answers = (*given.main.values(), *given.edges.values())
-    return any(f"!{answer.instead}" not in _NOT_WRITTEN for answer in answers)
+def _is_written(answers: Answers) -> bool:
+    """Return whether the student has written the code that gave one of the wrong answers."""
+    values = (*answers.main.values(), *answers.edges.values())
+    return any(f"!{answer.instead}" not in _NOT_WRITTEN for answer in values)
 
 
 def _evidence_of(
-    found: Sequence[tuple[Explanation, list[KnownMistake]]],
+    explained: Sequence[tuple[Explanation, list[KnownMistake]]],
     unnamed_parts: list[str],
     known: Fingerprints,
 ) -> Evidence:
-    """Return the evidence about a mistake that was found in some functions.
+    """Return the evidence about one mistake, or about mistakes that cannot be distinguished.
 
     Args:
-        found: explanations that name the mistake, and the mistakes that can't be distinguished.
-        unnamed_parts: wrong parts of functions and classes without a named mistake.
+        explained: (explanation, likeliest mistakes) pairs of the functions and classes with the
+            mistake.
+        unnamed_parts: the wrong parts of functions and classes without a named mistake.
         known: the fingerprints.
     """
-    parts = list(dict.fromkeys(part for each, _ in found for part in each.parts))
-    mistakes = {mistake.name: mistake for _, alike in found for mistake in alike}
-    texts = {_when(mistake, known): known.texts[mistake.name] for mistake in reversed(found[0][1])}
+    parts = list(dict.fromkeys(part for each, _ in explained for part in each.parts))
+    mistakes = {mistake.name: mistake for _, alike in explained for mistake in alike}
+    first_mistakes = explained[0][1]
+    texts = {_when(each, known): known.texts[each.name] for each in reversed(first_mistakes)}
     is_callers = any(_calls(parts[0], part, known) for part in unnamed_parts)
     sentence = _sentence([*reversed(texts.values())], parts, known, is_callers=is_callers)
     return Evidence(
-        sentence if any(each.is_whole for each, _ in found) else _one_of_several(sentence),
+        sentence if any(each.is_whole for each, _ in explained) else _as_one_of_several(sentence),
         Certainty.ALL,
         Source.CATALOGUE,
         tuple(parts),
@@ -140,12 +142,17 @@ def _evidence_of(
         tuple(
             dict.fromkeys(mistake.caught_by for mistake in mistakes.values() if mistake.caught_by)
         ),
-        any(not is_edge(q) for each, _ in found for match in each.matches for q in match.agreeing),
+        any(
+            not is_edge(q)
+            for each, _ in explained
+            for match in each.matches
+            for q in match.agreeing
+        ),
     )
 
 
 def _calls(part: str, other: str, known: Fingerprints) -> bool:
-    """Return whether a part seems to call an earlier part, as some mistake changes both parts."""
+    """Return whether `part` seems to call the earlier part `other`: a mistake changes both."""
     order = [*known.reference]
     return order.index(other) < order.index(part) and any(
         part in mistake.deviations and other in mistake.deviations for mistake in known.mistakes
@@ -155,12 +162,14 @@ def _calls(part: str, other: str, known: Fingerprints) -> bool:
 def _sentence(
     texts: Sequence[Text], parts: list[str], known: Fingerprints, *, is_callers: bool = False
 ) -> str:
-    """Return the sentence for the student.
+    """Return the sentence for the student, which contains each nudge once.
 
-    The sentence must be true for wrong numbers, missing names and exceptions. It names the first
-    function once, and contains each nudge once. A mistake in several functions may be only in the
-    first function, if the other functions call this function. If `is_callers`, a mistake in a
-    function may be in another wrong function that the first function calls.
+    Args:
+        texts: the texts of the mistakes that cannot be distinguished.
+        parts: the parts with the mistake. If the other functions call the first function, only the
+            first one may contain the mistake. So the sentence is about the first function.
+        known: the fingerprints.
+        is_callers: whether the mistake may be in a wrong function that the first function calls.
     """
     first, *others = dict.fromkeys(map(owner, parts))
     text, *further = texts
@@ -181,55 +190,55 @@ def _sentence(
     return f"{where} looks as if {ALTERNATIVE.join(sentences)}"
 
 
-def _one_of_several(sentence: str) -> str:
+def _as_one_of_several(sentence: str) -> str:
     return f"One of at least two mistakes: {sentence[0].lower()}{sentence[1:]}"
 
 
 def unnamed(
-    known: Fingerprints, answers: Mapping[str, Answers], found: Iterable[Evidence]
+    known: Fingerprints, answers: Mapping[str, Answers], diagnosed: Iterable[Evidence]
 ) -> dict[str, WrongAnswers]:
-    """Return the wrong answers of the parts in which no known mistake was found.
+    """Return the wrong answers of the parts in which no known mistake was found, as texts.
 
-    Omit parts that are not written yet, and parts with a forbidden call, which has a separate
-    message. Omit parts that only raise exceptions if another part of the same class has a named
-    mistake.
+    Omit parts that the student has not written yet, and parts that call a forbidden function, which
+    is reported separately. If a mistake was found in a part of a class, omit the other parts of
+    this class that only raise exceptions.
 
     Args:
-        known: the fingerprints, for the answers of the reference.
+        known: the fingerprints.
         answers: the answers of the student's code.
-        found: the result of `diagnose`.
+        diagnosed: the result of `diagnose`.
     """
-    named = {part for each in found for part in each.parts}
+    named = {part for each in diagnosed for part in each.parts}
     wrong = deviations(answers, known.reference).items()
     texts = {
-        part: {q: a.write() for q, a in given.main.items()}
-        | {EDGE + q: a.write() for q, a in given.edges.items()}
-        for part, given in wrong
+        part: {q: a.write() for q, a in of_part.main.items()}
+        | {EDGE + q: a.write() for q, a in of_part.edges.items()}
+        for part, of_part in wrong
     }
     return {
-        part: given
-        for part, given in without_named(texts, named).items()
-        if {*given.values()} - _NOT_WRITTEN and f"!{FORBIDDEN}" not in given.values()
+        part: of_part
+        for part, of_part in without_named(texts, named).items()
+        if {*of_part.values()} - _NOT_WRITTEN and f"!{FORBIDDEN}" not in of_part.values()
     }
 
 
 def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[str, WrongAnswers]:
-    """Return the wrong answers without the parts in `named`.
+    """Return the wrong answers of the parts that are not in `named`.
 
-    Also omit a part of the same class if all its wrong answers are exceptions.
+    Also omit a part of the same class as a named part if all its wrong answers are exceptions.
     """
     owners = {owner(part) for part in named}
     return {
-        part: given
-        for part, given in unknown.items()
-        if part not in named and not (owner(part) in owners and all(map(_stops, given.values())))
+        part: texts
+        for part, texts in unknown.items()
+        if part not in named and not (owner(part) in owners and all(map(_stops, texts.values())))
     }
 
 
-def kept_answers(given: WrongAnswers) -> Answers:
-    """Return the answers from texts that `unnamed` returned."""
-    main = {q: Answer.read(text) for q, text in given.items() if not q.startswith(EDGE)}
-    edges = {q: Answer.read(text) for q, text in given.items() if q.startswith(EDGE)}
+def kept_answers(texts: WrongAnswers) -> Answers:
+    """Convert the texts that `unnamed` returned for one part to answers."""
+    main = {q: Answer.read(text) for q, text in texts.items() if not q.startswith(EDGE)}
+    edges = {q: Answer.read(text) for q, text in texts.items() if q.startswith(EDGE)}
     return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})
 
 

@@ -1,4 +1,4 @@
-"""Provide the inputs of probes: fixed numbers, equal on every machine and in every run."""
+"""Provide the inputs of probes, which are the same numbers on every machine and in every run."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import torch
 from torch import Tensor
 
 _MOST_ENTRIES = 4096
-"""The maximum number of entries of a cached tensor. Student code may choose a larger size."""
+"""The maximum number of entries of a cached tensor. Student code may cause larger tensors."""
 
 
 def numbers(*shape: int, start: float = 0.0, size: float = 1.5) -> Tensor:
-    """Return fixed numbers in float64 that look random.
+    """Return a float64 tensor of fixed numbers that look random.
 
     Args:
         shape: the shape of the tensor.
-        start: a phase; each value gives different numbers.
+        start: a phase. Different phases give different numbers.
         size: the largest absolute value.
     """
     made = _made if math.prod(shape) > _MOST_ENTRIES else _kept

@@ -1,6 +1,6 @@
 """Call a student's code as a problem's `probe.py` requests, and return the answers.
 
-A question is a call with fixed arguments. Its answer describes the return value or the exception.
+A question is a call with fixed arguments. An answer describes the return value or the exception.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grader.course import Entry, Problem
 from grader.diagnose.answers import Answer, attempt
 
 PROBE_SECONDS = 10.0
-"""The time limit for all questions of a problem together, which need less than half a second."""
+"""The time limit for all questions of a problem together. They usually need half a second."""
 
 _SEED = 8191
 
@@ -35,8 +35,8 @@ class Part:
             mistakes. A few questions should use one size for all dimensions, so that nearly every
             version of a mistake returns numbers instead of an exception.
         edges: questions about large scores, other dtypes, gradients, changed arguments, the random
-            state, a second call. They find mistakes that main questions don't show. Failed answers
-            are compared by the kind of failure.
+            state or a second call. They find mistakes that the main questions do not find. If an
+            answer is an exception, NaN or infinity, only the kind of failure is compared.
     """
 
     main: Mapping[str, Question]
@@ -55,10 +55,10 @@ Probe = Callable[[Any], Mapping[str, Part]]
 
 
 def owner(part: str) -> str:
-    """Return the function or class that a part belongs to.
+    """Return the name of the function or class that a part belongs to.
 
-    A class may have several parts, so that a mistake in one part doesn't hide a mistake in another
-    part: `"Model: dropout"` is a part of `Model`.
+    A class may have several parts, so that a mistake in one part does not hide a mistake in another
+    part. For example, `"Model: dropout"` is a part of `Model`.
     """
     return part.partition(":")[0]
 
@@ -73,7 +73,7 @@ def load_probe(problem: Problem) -> Probe | None:
 
 
 def ask(probe: Probe, code: Any) -> dict[str, Answers]:
-    """Return the answers of a student's code, by part, without a guard against forbidden functions.
+    """Return the answers of a student's code, by part. Do not guard against forbidden functions.
 
     The result is empty if the probe fails or the time limit is reached.
 
@@ -91,54 +91,55 @@ def ask(probe: Probe, code: Any) -> dict[str, Answers]:
 def answers_of(
     probe: Probe, code: Any, wanted: Callable[[str], bool] = lambda part: True
 ) -> dict[str, Answers]:
-    """Return the answers of a student's code, by part, without a time limit.
+    """Return the answers of a student's code, by part. Do not limit the time.
 
     Args:
         probe: the questions.
         code: the student's module.
-        wanted: returns whether the result should include a part.
+        wanted: a function that returns whether the result should include a part.
 
     Raises:
         Exception: the probe fails.
     """
-    return {name: _asked(part) for name, part in probe(code).items() if wanted(name)}
+    return {name: _ask_part(part) for name, part in probe(code).items() if wanted(name)}
 
 
-def ask_where(
+def ask_with_guard(
     probe: Probe, entry: Entry, open_code: Callable[[tuple[str, ...]], Any], *, watch: bool
 ) -> dict[str, Answers]:
-    """Return the answers of a student's code, by part, and refuse each part's forbidden functions.
+    """Return the answers of a student's code, by part, with a guard against forbidden functions.
 
     The result is empty if the probe fails or the time limit is reached.
 
     Args:
         probe: the questions.
         entry: the problem's list of forbidden functions.
-        open_code: returns the student's module, for a tuple of forbidden functions. It may raise
+        open_code: loads the student's module for a tuple of forbidden functions. It may raise
             CannotLoad.
-        watch: whether a forbidden call ends an answer with an exception.
+        watch: whether a call of a forbidden function raises an exception. If so, the exception is
+            the answer to the question.
     """
     codes = {forbidden: open_code(forbidden) for forbidden in entry.all_forbidden()}
-    found = {}
+    answers = {}
     try:
         with time_limit(PROBE_SECONDS):
             parts = {forbidden: probe(code) for forbidden, code in codes.items()}
             for name in parts[entry.forbidden]:
                 forbidden = entry.forbidden_where({owner(name)})
                 with Guard(forbidden if watch else (), no_caller_is_student):
-                    found[name] = _asked(parts[forbidden][name])
+                    answers[name] = _ask_part(parts[forbidden][name])
     except (Exception, DoesNotEnd):
         return {}
-    return found
+    return answers
 
 
-def _asked(part: Part) -> Answers:
+def _ask_part(part: Part) -> Answers:
     main = {name: _attempt(question) for name, question in part.main.items()}
     return Answers(main, {name: _attempt(question) for name, question in part.edges.items()})
 
 
 def _attempt(question: Question) -> Answer:
-    """Return an answer that does not depend on the random state or on a changed default dtype."""
+    """Return the answer to a question, after resetting the random state and the default dtype."""
     torch.default_generator.manual_seed(_SEED)
     torch.set_default_dtype(torch.float32)
     return attempt(question)

@@ -1,9 +1,9 @@
 """Group the students of a class by wrong answers that match no known mistake.
 
-A probe calls each function or class of a problem with small inputs. Its wrong answers are kept as
-short texts (`grader.diagnose.kept_answer`). In a group, all wrong numbers for ordinary inputs are
-equal. So files with different mistakes are in different groups, and most files with the same
-mistake are in one group.
+A probe calls each function or class of a problem with small inputs. The wrong answers are stored as
+short texts (`grader.diagnose.kept_answer`). The students of a group have the same wrong numbers for
+ordinary inputs. So files with different mistakes are in different groups, and most files with the
+same mistake are in the same group.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Group:
         problem: the problem's id.
         parts: the parts with the same wrong answers.
         submissions: the names of the submissions, sorted.
-        failed: the titles of the tests that all these submissions fail.
+        failed: the titles of the tests that all submissions of the group fail.
     """
 
     problem: str
@@ -35,14 +35,14 @@ class Group:
 
     @property
     def owners(self) -> list[str]:
-        """The functions and classes of the parts."""
+        """The names of the functions and classes that the parts belong to."""
         return list(dict.fromkeys(part.partition(":")[0] for part in self.parts))
 
 
 def groups(results: Iterable[SubmissionResult]) -> list[Group]:
-    """Return the groups of a class, the largest first.
+    """Return the groups of students, the largest group first.
 
-    A student with unique wrong answers is a group of one.
+    A student whose wrong answers are unique is a group of one.
     """
     results = sorted(results, key=lambda result: result.submission)
     of_problem: dict[str, dict[str, ProblemResult]] = {}
@@ -50,20 +50,20 @@ def groups(results: Iterable[SubmissionResult]) -> list[Group]:
         for problem in result.problems:
             if problem.unknown:
                 of_problem.setdefault(problem.id, {})[result.submission] = problem
-    found = [group for id, members in of_problem.items() for group in _of_problem(id, members)]
+    unsorted = [group for id, members in of_problem.items() for group in _of_problem(id, members)]
     return sorted(
-        found, key=lambda group: (-len(group.submissions), group.problem, group.submissions)
+        unsorted, key=lambda group: (-len(group.submissions), group.problem, group.submissions)
     )
 
 
 def _of_problem(id: str, members: Mapping[str, ProblemResult]) -> Iterator[Group]:
-    """Yield the groups of one problem; parts with the same members are one group."""
+    """Yield the groups of one problem. Merge the groups of parts with the same students."""
     parts_of: dict[tuple[str, ...], list[str]] = {}
     parts = sorted({part for problem in members.values() for part in problem.unknown})
     for part in parts:
         answers = {name: p.unknown[part] for name, p in members.items() if part in p.unknown}
-        for alike in _alike(answers):
-            parts_of.setdefault(alike, []).append(part)
+        for names in _grouped(answers):
+            parts_of.setdefault(names, []).append(part)
     for names, shared in parts_of.items():
         failed = [_failed(members[name]) for name in names]
         titles = tuple(title for title in failed[0] if all(title in other for other in failed))
@@ -71,29 +71,29 @@ def _of_problem(id: str, members: Mapping[str, ProblemResult]) -> Iterator[Group
 
 
 def _failed(problem: ProblemResult) -> list[str]:
-    """Return the titles of the failed tests, without duplicates."""
+    """Return the titles of the tests that did not pass, without duplicates."""
     failed = (test.title for test in problem.tests if test.status is not Status.PASSED)
     return list(dict.fromkeys(failed))
 
 
-def _alike(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
-    """Return the names of submissions, grouped by their answers in one part."""
-    found: list[list[str]] = []
+def _grouped(answers: Mapping[str, WrongAnswers]) -> list[tuple[str, ...]]:
+    """Group the names of submissions by their wrong answers about one part."""
+    same_answers: list[list[str]] = []
     for name, wrong in answers.items():
-        for members in found:
+        for members in same_answers:
             if same_cause(answers[members[0]], wrong):
                 members.append(name)
                 break
         else:
-            found.append([name])
-    return [tuple(members) for members in found]
+            same_answers.append([name])
+    return [tuple(members) for members in same_answers]
 
 
 def same_cause(one: WrongAnswers, other: WrongAnswers) -> bool:
     """Return whether the wrong answers of two submissions seem to have the same cause.
 
-    All wrong answers to the main questions, which have ordinary inputs, must be the same. If these
-    answers contain no number, most wrong answers to the edge questions must be the same, too.
+    The wrong answers to all main questions must be the same. If these answers contain no number,
+    most wrong answers to the edge questions must also be the same.
     """
     if _share_same(_main(one), _main(other)) < 1:
         return False
@@ -114,14 +114,14 @@ def _has_number(text: str) -> bool:
 
 
 def _share_same(one: Mapping[str, str], other: Mapping[str, str]) -> float:
-    """Return the share of questions with equal answers, among the questions with any answer."""
-    asked = one.keys() | other.keys()
+    """Return the share of the questions answered in `one` or `other` that have equal answers."""
+    questions = one.keys() | other.keys()
     alike = sum(_same(one[q], other[q]) for q in one.keys() & other.keys())
-    return alike / len(asked) if asked else 1.0
+    return alike / len(questions) if questions else 1.0
 
 
 def _same(one: str, other: str) -> bool:
-    """Return whether two answers are the same; all exceptions count as the same."""
+    """Return whether two answers are the same. All exceptions count as the same answer."""
     a, b = Answer.read(one), Answer.read(other)
     if a.instead or b.instead:
         return bool(a.instead and b.instead)

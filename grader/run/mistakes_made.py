@@ -18,7 +18,7 @@ from grader.diagnose.diff_hint import near_one
 from grader.diagnose.evidence import Certainty, Evidence, Shown, Source, ranked
 from grader.diagnose.fingerprints import Fingerprints
 from grader.diagnose.naming import diagnose, unnamed
-from grader.diagnose.probe import Answers, ask_where, owner
+from grader.diagnose.probe import Answers, ask_with_guard, owner
 from grader.errors import CannotLoad
 from grader.result import DIAGNOSED, ProblemResult, Status, TestResult
 from grader.run.collecting import CollectedTest, ProblemTests
@@ -357,7 +357,7 @@ class _InThisProcess:
         session, problem = self._session, tests.problem
         session.open_problem.forget(problem)
         open_problem = partial(session.open_problem, problem)
-        return ask_where(tests.probe, problem.entry, open_problem, watch=session.watch)
+        return ask_with_guard(tests.probe, problem.entry, open_problem, watch=session.watch)
 
     def passed(self, tests: Sequence[CollectedTest]) -> set[str]:
         """Run tests again, and return the ids of the tests that pass."""

@@ -16,7 +16,7 @@ from grader.course import Course, own_course
 from grader.diagnose.answers import answer_of, same
 from grader.diagnose.edits import mistakes_of
 from grader.diagnose.fingerprints import Fingerprints, KnownMistake, Text
-from grader.diagnose.probe import Answers, ask_where
+from grader.diagnose.probe import Answers, ask_with_guard
 from grader.grade import recorded, replay_run
 from grader.grade.recorded import RecordedTests, Recording
 from grader.grade.settings import Settings
@@ -388,7 +388,9 @@ def test_probe_answers_are_the_same_in_workers_and_at_home(
             files = LocalFiles(lambda _, path=path: path)
             found = Recording(records, Session(files), source, sandbox.budget()).ask(tests)
             with quiet():
-                right = ask_where(tests.probe, problem.entry, partial(files, problem), watch=True)
+                right = ask_with_guard(
+                    tests.probe, problem.entry, partial(files, problem), watch=True
+                )
             assert_same(found, known_only(right, tests.fingerprints.reference))
 
 

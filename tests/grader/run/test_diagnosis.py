@@ -1,4 +1,4 @@
-"""Mistakes are named for each part of a problem, from a student's answers to the probe."""
+"""Wrong answers are explained by known mistakes, separately for each function and class."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOST = answer_of(torch.tensor([math.nan, 2.0]))
 
 
 def known(**mistakes: Mapping[str, Answers]) -> Fingerprints:
-    """Return fingerprints with the given mistakes in f and g, whose right answers are all 1."""
+    """Return fingerprints with these mistakes in the parts f and g. All right answers are 1."""
     right = Answers({"a": value(1), "b": value(1)}, {"large": value(1), "small": value(1)})
     reference = {"f": right, "g": right}
     texts = {name: Text(f"it is {name}", "Look again.") for name in mistakes}
@@ -39,10 +39,10 @@ def known(**mistakes: Mapping[str, Answers]) -> Fingerprints:
     )
 
 
-def given(
+def student(
     f: Mapping[str, Answer] = {}, g: Mapping[str, Answer] = {}, **edges: Answer
 ) -> dict[str, Answers]:
-    """Return a student's answers for f and g; those that are not given are right."""
+    """Return a student's answers for f and g: these wrong answers, and right answers otherwise."""
     right = {"a": value(1), "b": value(1)}
     at_edges = {"large": value(1), "small": value(1)}
     return {
@@ -51,8 +51,8 @@ def given(
     }
 
 
-def names(found: Fingerprints, answers: Mapping[str, Answers]) -> list[tuple[str, ...]]:
-    return [diagnosis.names for diagnosis in diagnose(found, answers)]
+def names(catalogue: Fingerprints, answers: Mapping[str, Answers]) -> list[tuple[str, ...]]:
+    return [diagnosis.names for diagnosis in diagnose(catalogue, answers)]
 
 
 EDGE = {"large": value(1)}
@@ -68,34 +68,35 @@ def test_answers_whose_size_overflows_are_compared_by_their_sums() -> None:
     assert not same(large, other)
 
 
-def test_a_mistake_of_two_functions_is_named_where_it_is_made() -> None:
-    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
-    in_g, in_both = given(g=DOUBLED.main), given(DOUBLED.main, DOUBLED.main)
-    (only,) = diagnose(found, in_g)
+def test_a_mistake_of_two_functions_is_reported_for_the_wrong_functions() -> None:
+    catalogue = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    in_g, in_both = student(g=DOUBLED.main), student(DOUBLED.main, DOUBLED.main)
+    (only,) = diagnose(catalogue, in_g)
     assert (only.names, only.parts) == (("doubled",), ("g",))
     assert only.sentence == "In g, it looks as if it is doubled. Look again."
-    (only,) = diagnose(found, in_both)
+    (only,) = diagnose(catalogue, in_both)
     assert only.parts == ("f", "g")
-    about_f = replace(found, texts={"doubled": Text("f is doubled")})
+    about_f = replace(catalogue, texts={"doubled": Text("f is doubled")})
     assert not diagnose(about_f, in_g)
     assert diagnose(about_f, in_both)
-    caught = replace(found, mistakes=(replace(found.mistakes[0], caught_by="test_f"),))
-    assert diagnose(caught, in_g, {"test_f"})  # f passes, but g contains the mistake
+    caught = replace(catalogue, mistakes=(replace(catalogue.mistakes[0], caught_by="test_f"),))
+    assert diagnose(caught, in_g, {"test_f"})  # test_f checks f, but g contains the mistake
 
 
-def test_two_that_answer_alike_share_a_nudge_and_one_part_needs_no_place() -> None:
-    found = known(doubled={"f": DOUBLED}, added={"f": DOUBLED})
-    (only,) = diagnose(found, given(DOUBLED.main))
+def test_two_equal_mistakes_share_a_nudge_and_a_single_function_is_not_named() -> None:
+    catalogue = known(doubled={"f": DOUBLED}, added={"f": DOUBLED})
+    (only,) = diagnose(catalogue, student(DOUBLED.main))
     assert only.sentence == "In f, it looks as if it is doubled.\nOr as if it is added. Look again."
-    alone = replace(found, reference={"f": found.reference["f"]}, mistakes=found.mistakes[:1])
-    (only,) = diagnose(alone, given(DOUBLED.main))
+    mistakes, of_f = catalogue.mistakes, {"f": catalogue.reference["f"]}
+    alone = replace(catalogue, reference=of_f, mistakes=mistakes[:1])
+    (only,) = diagnose(alone, student(DOUBLED.main))
     assert only.sentence == "It looks as if it is doubled. Look again."
 
 
 def test_a_mistake_is_not_named_if_its_test_passes() -> None:
-    found = known(doubled={"f": DOUBLED})
-    caught = replace(found, mistakes=(replace(found.mistakes[0], caught_by="test_f[1]"),))
-    answers = given(f=DOUBLED.main)
+    catalogue = known(doubled={"f": DOUBLED})
+    caught = replace(catalogue, mistakes=(replace(catalogue.mistakes[0], caught_by="test_f[1]"),))
+    answers = student(f=DOUBLED.main)
     assert [each.tests for each in diagnose(caught, answers, {"test_g"})] == [("test_f[1]",)]
     assert not diagnose(caught, answers, {"test_f[1]"})
 
@@ -104,8 +105,10 @@ def test_a_question_about_a_part_belongs_to_its_class() -> None:
     right = Answers({"a": value(1)}, {})
     parts = ("f", "G: defaults", "G: layers")
     mistake = KnownMistake("doubled", {part: Answers({"a": value(2)}, {}) for part in parts[1:]})
-    found = Fingerprints(dict.fromkeys(parts, right), (mistake,), {"doubled": Text("G is doubled")})
-    (only,) = diagnose(found, {"f": right, **mistake.deviations})
+    catalogue = Fingerprints(
+        dict.fromkeys(parts, right), (mistake,), {"doubled": Text("G is doubled")}
+    )
+    (only,) = diagnose(catalogue, {"f": right, **mistake.deviations})
     assert only.parts == ("G: defaults", "G: layers")
     assert only.sentence == "It looks as if G is doubled."
 
@@ -115,22 +118,24 @@ def test_a_mistake_that_a_different_part_contradicts_is_not_named() -> None:
     parts = ("G: layers", "G: text")
     wrong = Answers({"a": value(2)}, {})
     mistake = KnownMistake("one layer more", dict.fromkeys(parts, wrong))
-    found = Fingerprints(dict.fromkeys(parts, right), (mistake,), {"one layer more": Text("it is")})
-    assert names(found, dict.fromkeys(parts, wrong)) == [("one layer more",)]
-    assert names(found, {"G: layers": right, "G: text": wrong}) == []
-    assert names(found, {"G: text": wrong}) == [("one layer more",)]  # "G: layers" has no answers
+    catalogue = Fingerprints(
+        dict.fromkeys(parts, right), (mistake,), {"one layer more": Text("it is")}
+    )
+    assert names(catalogue, dict.fromkeys(parts, wrong)) == [("one layer more",)]
+    assert names(catalogue, {"G: layers": right, "G: text": wrong}) == []
+    assert names(catalogue, {"G: text": wrong}) == [("one layer more",)]  # only one part
     stops = {"G: layers": Answers({"a": STOPS}, {}), "G: text": wrong}
-    assert names(found, stops) == [("one layer more",)]
+    assert names(catalogue, stops) == [("one layer more",)]
 
 
 def test_a_function_is_not_named_twice_in_a_sentence() -> None:
-    found = Fingerprints(
+    catalogue = Fingerprints(
         known().reference, (KnownMistake("loud", {"f": DOUBLED}),), {"loud": Text("f adds a 0")}
     )
-    (only,) = diagnose(found, given(DOUBLED.main))
+    (only,) = diagnose(catalogue, student(DOUBLED.main))
     assert only.sentence == "It looks as if f adds a 0."
-    in_both = replace(found, mistakes=(KnownMistake("loud", {"f": DOUBLED, "g": DOUBLED}),))
-    (only,) = diagnose(in_both, given(DOUBLED.main, DOUBLED.main))
+    in_both = replace(catalogue, mistakes=(KnownMistake("loud", {"f": DOUBLED, "g": DOUBLED}),))
+    (only,) = diagnose(in_both, student(DOUBLED.main, DOUBLED.main))
     assert only.sentence == "It looks as if f (seen in g, too) adds a 0."
 
 
@@ -154,43 +159,43 @@ LOSES_ALL = known(overflows={"f": Answers(dict.fromkeys("ab", NOWHERE), {"small"
 NEAR = known(near={"f": Answers({"a": value(1.00025)}, {})})
 
 NAMED: dict[str, tuple[Fingerprints, Mapping[str, Answers], list[str]]] = {
-    "nothing is wrong": (IN_F, given(), []),
-    "two parts": (IN_BOTH, given(DOUBLED.main, TRIPLED.main), ["doubled", "tripled"]),
-    "two numbers": (AT_TWO_PLACES, given({"a": value(2), "b": value(3)}), ["of_a", "of_b"]),
-    "one of two numbers": (AT_TWO_PLACES, given({"a": value(2), "b": value(4)}), []),
-    "one mistake instead of two": (AS_ONE, given(AT_A.main | AT_B.main), ["of_both"]),
-    "exception for a number": (IN_F, given({"a": value(2), "b": STOPS}), ["doubled"]),
-    "another number": (IN_F, given({"a": value(2), "b": value(2.01)}), []),
-    "a right number": (IN_F, given({"a": value(2)}), []),
-    "a right number that is near": (NEAR, given({"a": value(1.00012)}, large=value(7)), []),
-    "stops everywhere": (CRASHES, given({"a": STOPS, "b": STOPS}, large=STOPS), []),
-    "stops there": (STOPS_AT_B, given({"b": STOPS}), ["one_shape_only"]),
-    "another exception": (STOPS_AT_B, given({"b": Answer(instead="AnotherError")}), []),
-    "forbidden call": (CALLS, given({"a": FORBIDDEN, "b": value(3)}), ["all_done"]),
-    "exception for a forbidden call": (CALLS, given({"a": STOPS, "b": value(3)}), []),
-    "number for a forbidden call": (CALLS, given({"a": value(2), "b": value(3)}), []),
-    "exception at an edge": (AT_EDGES, given(large=STOPS), ["short"]),
-    "forbidden call at an edge": (AT_EDGES, given(large=FORBIDDEN), ["torchs"]),
-    "lost in another way": (IN_F, given(large=NOWHERE), ["overflows"]),
-    "another number at an edge": (IN_F, given(large=value(8)), []),
-    "numbers and an edge": (IN_F, given(DOUBLED.main, large=LOST), ["doubled", "overflows"]),
-    "all is lost": (
+    "nothing is wrong": (IN_F, student(), []),
+    "two parts": (IN_BOTH, student(DOUBLED.main, TRIPLED.main), ["doubled", "tripled"]),
+    "two numbers": (AT_TWO_PLACES, student({"a": value(2), "b": value(3)}), ["of_a", "of_b"]),
+    "one of two numbers": (AT_TWO_PLACES, student({"a": value(2), "b": value(4)}), []),
+    "one mistake instead of two": (AS_ONE, student(AT_A.main | AT_B.main), ["of_both"]),
+    "exception for a number": (IN_F, student({"a": value(2), "b": STOPS}), ["doubled"]),
+    "another number": (IN_F, student({"a": value(2), "b": value(2.01)}), []),
+    "a right number": (IN_F, student({"a": value(2)}), []),
+    "nearly the right number": (NEAR, student({"a": value(1.00012)}, large=value(7)), []),
+    "exceptions everywhere": (CRASHES, student({"a": STOPS, "b": STOPS}, large=STOPS), []),
+    "the same exception": (STOPS_AT_B, student({"b": STOPS}), ["one_shape_only"]),
+    "another exception": (STOPS_AT_B, student({"b": Answer(instead="AnotherError")}), []),
+    "forbidden call": (CALLS, student({"a": FORBIDDEN, "b": value(3)}), ["all_done"]),
+    "exception for a forbidden call": (CALLS, student({"a": STOPS, "b": value(3)}), []),
+    "number for a forbidden call": (CALLS, student({"a": value(2), "b": value(3)}), []),
+    "exception at an edge": (AT_EDGES, student(large=STOPS), ["short"]),
+    "forbidden call at an edge": (AT_EDGES, student(large=FORBIDDEN), ["torchs"]),
+    "other entries are NaN": (IN_F, student(large=NOWHERE), ["overflows"]),
+    "another number at an edge": (IN_F, student(large=value(8)), []),
+    "numbers and an edge": (IN_F, student(DOUBLED.main, large=LOST), ["doubled", "overflows"]),
+    "all numbers are NaN": (
         LOSES_ALL,
-        given(dict.fromkeys("ab", NOWHERE), large=NOWHERE, small=NOWHERE),
+        student(dict.fromkeys("ab", NOWHERE), large=NOWHERE, small=NOWHERE),
         [],
     ),
-    "all but one is lost": (
+    "all numbers but one are NaN": (
         known(overflows={"f": Answers(dict.fromkeys("ab", NOWHERE), {"large": value(7)})}),
-        given(dict.fromkeys("ab", NOWHERE), large=value(7)),
+        student(dict.fromkeys("ab", NOWHERE), large=value(7)),
         ["overflows"],
     ),
 }
 
 
 @pytest.mark.parametrize("case", NAMED)
-def test_a_mistake_is_named_by_its_numbers_and_where_it_stops(case: str) -> None:
-    found, answers, expected = NAMED[case]
-    assert names(found, answers) == [(name,) for name in expected]
+def test_a_mistake_is_named_by_its_numbers_and_exceptions(case: str) -> None:
+    catalogue, answers, expected = NAMED[case]
+    assert names(catalogue, answers) == [(name,) for name in expected]
 
 
 def test_a_number_that_two_mistakes_change_may_be_any() -> None:
@@ -199,99 +204,98 @@ def test_a_number_that_two_mistakes_change_may_be_any() -> None:
     other = Answers({"b": value(3), "c": value(3)}, {})
     mistakes = KnownMistake("one", {"f": one}), KnownMistake("other", {"f": other})
     texts = {mistake.name: Text(f"it is {mistake.name}", "Look again.") for mistake in mistakes}
-    found = Fingerprints({"f": right}, mistakes, texts)
+    catalogue = Fingerprints({"f": right}, mistakes, texts)
     answers = {"a": value(2), "b": value(6), "c": value(3)}
-    assert names(found, {"f": Answers(answers, {})}) == [("one",), ("other",)]
-    assert names(found, {"f": Answers({**answers, "a": value(1)}, {})}) == []
+    assert names(catalogue, {"f": Answers(answers, {})}) == [("one",), ("other",)]
+    assert names(catalogue, {"f": Answers({**answers, "a": value(1)}, {})}) == []
 
 
 def test_a_known_mistake_next_to_an_unknown_one_is_one_of_two() -> None:
     right = Answers({"a": value(1), "b": value(1)}, {})
     mistake = KnownMistake("layers", {"C: layers": DOUBLED})
-    found = Fingerprints(
+    catalogue = Fingerprints(
         {"C": right, "C: layers": right}, (mistake,), {"layers": Text("it has no layers", "Look.")}
     )
     unknown = Answers({"a": value(7)}, {})
-    (only,) = diagnose(found, {"C": unknown, "C: layers": DOUBLED})
+    (only,) = diagnose(catalogue, {"C": unknown, "C: layers": DOUBLED})
     assert only.sentence == ("One of at least two mistakes: it looks as if it has no layers. Look.")
 
 
 def test_a_mistake_of_a_caller_may_be_in_a_wrong_function_that_it_calls() -> None:
-    found = known(doubled={"f": DOUBLED, "g": DOUBLED})
-    (only,) = diagnose(found, given(g=DOUBLED.main, large=value(7)))
+    catalogue = known(doubled={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(catalogue, student(g=DOUBLED.main, large=value(7)))
     assert only.sentence == "In g, or in what it calls, it looks as if it is doubled. Look again."
     not_written = dict.fromkeys("ab", Answer(instead="NotImplementedError"))
-    (only,) = diagnose(found, given(not_written, DOUBLED.main))
+    (only,) = diagnose(catalogue, student(not_written, DOUBLED.main))
     assert only.sentence.startswith("In g, it looks")
     unrelated = known(doubled={"g": DOUBLED}, tripled={"f": TRIPLED})
-    (only,) = diagnose(unrelated, given(g=DOUBLED.main, large=value(7)))
+    (only,) = diagnose(unrelated, student(g=DOUBLED.main, large=value(7)))
     assert only.sentence.startswith("In g, it looks")
 
 
 def test_an_exception_alone_names_no_mistake() -> None:
-    """For example, a class may raise an exception for some sizes of the probe's questions."""
+    """For example, the class may raise an exception for some of the sizes in the questions."""
     right = {"G": Answers({"a": value(1), "b": value(1)}, {}), "G: training": Answers({}, EDGE)}
     mistake = KnownMistake("in_place", {"G: training": Answers({}, {"large": STOPS})})
-    found = Fingerprints(right, (mistake,), {"in_place": Text("it is in place", "Look again.")})
+    catalogue = Fingerprints(right, (mistake,), {"in_place": Text("it is in place", "Look again.")})
     stopped = {"G: training": Answers({}, {"large": STOPS})}
-    assert names(found, {"G": right["G"], **stopped}) == [("in_place",)]
+    assert names(catalogue, {"G": right["G"], **stopped}) == [("in_place",)]
     somewhere = Answers({"a": value(1), "b": STOPS}, {})
-    assert names(found, {"G": somewhere, **stopped}) == []
+    assert names(catalogue, {"G": somewhere, **stopped}) == []
 
 
 def test_answers_at_the_edges_are_compared_with_the_reference() -> None:
-    """The right answer contains one NaN, and an answer with a second NaN is a mistake."""
+    """NaN may be right for one entry of an answer and wrong for another entry."""
     other = answer_of(torch.tensor([math.nan, math.nan]))
     right = Answers({"a": value(1)}, {"large": LOST, "small": value(1)})
     mistake = KnownMistake("loses", {"f": Answers({}, {"large": other})})
-    found = Fingerprints({"f": right}, (mistake,), {"loses": Text("a number more is lost")})
-    assert names(found, {"f": Answers({"a": value(1)}, {"large": other, "small": value(1)})}) == [
-        ("loses",)
-    ]
-    assert names(found, {"f": right}) == []
+    catalogue = Fingerprints({"f": right}, (mistake,), {"loses": Text("one more number is NaN")})
+    wrong = Answers({"a": value(1)}, {"large": other, "small": value(1)})
+    assert names(catalogue, {"f": wrong}) == [("loses",)]
+    assert names(catalogue, {"f": right}) == []
 
 
 def test_two_mistakes_at_the_edges_are_both_named_if_they_explain_all() -> None:
     at_large, at_small = (Answers({}, {question: LOST}) for question in ("large", "small"))
-    found = known(overflows={"f": at_large}, underflows={"f": at_small})
-    assert names(found, given(large=LOST, small=LOST)) == [("overflows",), ("underflows",)]
-    assert names(found, given(large=LOST, small=value(7))) == []
+    catalogue = known(overflows={"f": at_large}, underflows={"f": at_small})
+    assert names(catalogue, student(large=LOST, small=LOST)) == [("overflows",), ("underflows",)]
+    assert names(catalogue, student(large=LOST, small=value(7))) == []
 
 
 def test_at_the_edges_the_mistake_that_changes_the_least_is_named() -> None:
-    found = known(
+    catalogue = known(
         doubled={"f": Answers(DOUBLED.main, {"large": LOST})},
         loses_both={"f": Answers({}, {"large": LOST, "small": LOST})},
         underflows={"f": Answers({}, {"small": LOST})},
     )
-    answers = given(DOUBLED.main, large=LOST, small=LOST)
-    assert names(found, answers) == [("doubled",), ("underflows",)]
+    answers = student(DOUBLED.main, large=LOST, small=LOST)
+    assert names(catalogue, answers) == [("doubled",), ("underflows",)]
 
 
 def test_one_number_among_many_exceptions_names_no_mistake() -> None:
     questions = [*map(str, range(12))]
-    found = Fingerprints(
+    catalogue = Fingerprints(
         {"f": Answers(dict.fromkeys(questions, value(1)), {})},
         (KnownMistake("doubled", {"f": Answers(dict.fromkeys(questions, value(2)), {})}),),
         {"doubled": Text("it is doubled")},
     )
     stops = dict.fromkeys(questions, STOPS)
-    assert names(found, {"f": Answers(stops | {"0": value(2)}, {})}) == []
-    assert names(found, {"f": Answers(stops | {"0": value(2), "1": value(2)}, {})}) == [
+    assert names(catalogue, {"f": Answers(stops | {"0": value(2)}, {})}) == []
+    assert names(catalogue, {"f": Answers(stops | {"0": value(2), "1": value(2)}, {})}) == [
         ("doubled",)
     ]
 
 
 def test_of_equal_mistakes_the_one_that_explains_more_is_named() -> None:
-    found = known(module_only={"g": DOUBLED}, everywhere={"f": DOUBLED, "g": DOUBLED})
-    (only,) = diagnose(found, given(DOUBLED.main, DOUBLED.main))
+    catalogue = known(module_only={"g": DOUBLED}, everywhere={"f": DOUBLED, "g": DOUBLED})
+    (only,) = diagnose(catalogue, student(DOUBLED.main, DOUBLED.main))
     assert "everywhere" in only.sentence
     assert "module_only" not in only.sentence
-    (only,) = diagnose(found, given(g=DOUBLED.main))
+    (only,) = diagnose(catalogue, student(g=DOUBLED.main))
     assert "module_only" in only.sentence
 
 
-# Comparing answers
+# Description and comparison of answers
 
 
 @pytest.mark.parametrize(
@@ -304,7 +308,7 @@ def test_different_numbers_are_different_answers(other: torch.Tensor) -> None:
     assert not same(answer_of(X), answer_of(other))
 
 
-def test_what_is_the_same_answer_and_what_is_alike() -> None:
+def test_equal_answers_and_answers_that_fail_in_the_same_way() -> None:
     fine, lost = X.double() / 7, X.clone()
     lost[0, 0] = math.nan
     assert same(answer_of(fine), answer_of(fine * (1 + 1e-7)))
@@ -344,9 +348,9 @@ def test_endless_code_gets_no_more_questions(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_fingerprints_are_read_unchanged(tmp_path: Path) -> None:
-    found = known(doubled={"f": DOUBLED}, größer={"g": Answers({}, {"large": LOST})})
-    found.save(tmp_path / "fingerprints.json")
-    assert Fingerprints.load(tmp_path / "fingerprints.json") == found
+    catalogue = known(doubled={"f": DOUBLED}, größer={"g": Answers({}, {"large": LOST})})
+    catalogue.save(tmp_path / "fingerprints.json")
+    assert Fingerprints.load(tmp_path / "fingerprints.json") == catalogue
     lines = (tmp_path / "fingerprints.json").read_text(encoding="utf-8").splitlines()
     assert sum('["doubled"]' in line for line in lines) == 1  # one mistake per line
 
@@ -360,7 +364,7 @@ def test_a_problem_without_a_probe_has_no_questions(small_course: Course) -> Non
 
 def test_a_failing_probe_names_nothing() -> None:
     def probe(problem: SimpleNamespace) -> dict[str, Part]:
-        raise KeyError("a slip of the author's")
+        raise KeyError("an error of the author")
 
     assert ask(probe, SimpleNamespace()) == {}
 
@@ -399,8 +403,8 @@ def test_correct_code_answers_each_question(problem: Problem) -> None:
     reference = Fingerprints.load(problem.fingerprints).reference
     stops = [
         (part, question)
-        for part, given in reference.items()
-        for question, answer in {**given.main, **given.edges}.items()
+        for part, answers in reference.items()
+        for question, answer in {**answers.main, **answers.edges}.items()
         if answer.instead
     ]
     assert stops == []
@@ -429,24 +433,24 @@ def test_exceptions_alone_get_no_name(problem: Problem) -> None:
     ("instead", "parts"), [("RuntimeError", {"f"}), ("ForbiddenCall", set()), (None, set())]
 )
 def test_only_unknown_mistakes_are_kept_as_unknown(instead: str | None, parts: set[str]) -> None:
-    answers = given({"a": Answer(instead=instead)} if instead else {})
+    answers = student({"a": Answer(instead=instead)} if instead else {})
     assert unnamed(known(), answers, []).keys() == parts
 
 
 def test_a_part_with_the_numbers_of_one_mistake_names_it() -> None:
-    """The other part of the class returns neither the right numbers nor those of the mistake."""
+    """The answers of another part of the class are neither right nor those of this mistake."""
     right = Answers({"a": value(1), "b": value(1)}, {})
     made, used = Answers({"a": value(2)}, {}), Answers({"a": value(3), "b": value(3)}, {})
     mistakes = (KnownMistake("layers", {"C": used, "C: layers": made}),)
-    found = Fingerprints(
+    catalogue = Fingerprints(
         {"C": right, "C: layers": right}, mistakes, {"layers": Text("it has no layers", "Look.")}
     )
     other = Answers({"a": value(7), "b": value(7)}, {})
     of_layers = Answers({"a": value(2), "b": value(1)}, {})
-    assert names(found, {"C": other, "C: layers": of_layers}) == [("layers",)]
-    # With a number that this mistake does not explain, the mistake is uncertain.
+    assert names(catalogue, {"C": other, "C: layers": of_layers}) == [("layers",)]
+    # If a second number of the part is from no known mistake, no mistake is named.
     of_two = Answers({"a": value(2), "b": value(9)}, {})
-    assert names(found, {"C": other, "C: layers": of_two}) == []
+    assert names(catalogue, {"C": other, "C: layers": of_two}) == []
 
 
 def test_a_correct_class_counts_once_between_equal_mistakes() -> None:
@@ -457,6 +461,6 @@ def test_a_correct_class_counts_once_between_equal_mistakes() -> None:
         KnownMistake("of f and g", dict.fromkeys(("f", "g"), doubled)),
     )
     texts = {mistake.name: Text(f"it is {mistake.name}") for mistake in mistakes}
-    found = Fingerprints(dict.fromkeys(parts, right), mistakes, texts)
-    message_text = names(found, dict.fromkeys(parts, right) | {"f": doubled})
-    assert message_text == [("of f and C", "of f and g")]
+    catalogue = Fingerprints(dict.fromkeys(parts, right), mistakes, texts)
+    result = names(catalogue, dict.fromkeys(parts, right) | {"f": doubled})
+    assert result == [("of f and C", "of f and g")]

@@ -1,4 +1,4 @@
-"""Each edge question, which is asked of every function and module, shows one kind of mistake."""
+"""Each edge question detects one kind of mistake, in any function or module."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_second_call_returns_the_same() -> None:
 
 
 class Scale(nn.Module):
-    """A module that is correct, except for the mistake that a test chooses."""
+    """A module that is right except for the mistake that the test selects."""
 
     def __init__(self, wrong: str) -> None:
         super().__init__()

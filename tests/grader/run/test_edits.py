@@ -1,4 +1,4 @@
-"""Mistakes are written as edits of correct files. Invalid edits are refused."""
+"""Mistakes are edits of right files. Valid edits are read; invalid edits are rejected."""
 
 from __future__ import annotations
 

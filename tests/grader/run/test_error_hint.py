@@ -1,4 +1,4 @@
-"""The message about an exception of torch names the line's tensors and the probable mistake."""
+"""The message about an exception shows the tensors of the line and the probable mistake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 
 
 def output(line: str, **values: object) -> tuple[dict[str, str], str]:
-    """Run a line with these variables, and return its operands and the hint on its exception."""
+    """Run a line of code with these variables. Return the message about the line's exception."""
     names = dict(values)
     with pytest.raises(Exception) as raised:  # noqa: PT011  (which one is torch's choice)
         exec(line, {"torch": torch}, names)
@@ -25,7 +25,7 @@ def output(line: str, **values: object) -> tuple[dict[str, str], str]:
 
 
 def last(raised: pytest.ExceptionInfo[BaseException]) -> FrameType:
-    """Return the frame in which the line ran."""
+    """Return the frame in which the exception was raised."""
     frames = [entry.frame.raw for entry in raised.traceback]
     return next(frame for frame in frames if frame.f_code.co_filename == "<string>")
 
@@ -63,7 +63,7 @@ LINES: list[tuple[str, dict[str, object]]] = [
     ),
     ("y = x + z", {"x": X, "z": torch.ones(7)}),
 ]
-"""Lines that raise an exception, with the values of their variables."""
+"""(line of code that raises an exception, values of the variables) pairs."""
 
 
 @pytest.mark.parametrize(("line", "values"), LINES, ids=[line for line, _ in LINES])

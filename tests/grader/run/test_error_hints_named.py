@@ -1,8 +1,9 @@
-"""Beginners' mistakes are named correctly.
+"""Beginners' mistakes get the expected message, and no message that was wrong before.
 
-`error_hints.edits` contains the mistakes, as edits of solutions. The name of an edit begins with
-the number of the problem. Its first sentence is the expected message. Its second sentence is a
-false message that an earlier version showed. Several messages are separated by " | ".
+The file `error_hints.edits` contains the mistakes as edits of the references. A mistake's name
+begins with the number of its problem. Its first sentence is the expected message, or "nothing". Its
+second sentence is a wrong message of an earlier version. " | " separates the sentences of a
+message.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SLIPS = parse(Path(__file__).with_name("error_hints.edits").read_text(encoding="
 
 
 def output(number: str, path: Path) -> list[str]:
-    """Return the sentences that name mistakes in a problem's file."""
+    """Return the sentences about the mistakes in a student's file."""
     problem = PROBLEMS[number]
     probe = load_probe(problem)
     assert probe is not None
@@ -42,10 +43,10 @@ def output(number: str, path: Path) -> list[str]:
 def test_the_right_mistake_is_named_and_no_other(slip: Edit, tmp_path: Path) -> None:
     number, path = slip.name[:2], tmp_path / "problem.py"
     path.write_text(apply(slip, reference(number)), encoding="utf-8")
-    found = output(number, path)
-    wanted = [] if slip.when == "nothing" else slip.when.split(" | ")
-    assert len(found) == len(wanted), found
-    for text, says in zip(found, wanted, strict=True):
-        assert says in text
+    sentences = output(number, path)
+    expected = [] if slip.when == "nothing" else slip.when.split(" | ")
+    assert len(sentences) == len(expected), sentences
+    for text, part in zip(sentences, expected, strict=True):
+        assert part in text
         assert "Or as if" not in text
-    assert not [never for never in slip.look.split(" | ") if never and never in "".join(found)]
+    assert not [never for never in slip.look.split(" | ") if never and never in "".join(sentences)]

@@ -1,6 +1,4 @@
-"""The evidence about a wrong answer is one list without repetitions. The most certain evidence is
-first.
-"""
+"""Evidence from all sources is shown in one list without repetitions, the most certain first."""
 
 from __future__ import annotations
 
@@ -33,21 +31,21 @@ PARAMETER = Evidence("`a` is a Parameter.", Certainty.SEEN, Source.PARTS, ("F",)
 
 
 @pytest.mark.parametrize(
-    ("given", "message_text"),
+    ("evidence", "expected"),
     [
-        ([ROWS_SUM, SWAPPED], [SWAPPED]),  # SWAPPED explains the sums, too
+        ([ROWS_SUM, SWAPPED], [SWAPPED]),  # SWAPPED also explains the wrong sums
         ([NAME, NAME, OF_G], [NAME, OF_G]),
-        ([NAME, OF_G, LACKS], [LACKS, OF_G]),  # the missing part may be the cause of F's answers
+        ([NAME, OF_G, LACKS], [LACKS, OF_G]),  # the missing layer may explain the answers of F
         ([NAME, PARAMETER], [PARAMETER, NAME]),
-        ([PARAMETER, LACKS, NAME], [PARAMETER, NAME]),  # both are about F's part
+        ([PARAMETER, LACKS, NAME], [PARAMETER, NAME]),  # both report the same layer
         ([NAME, ROWS_SUM], [NAME, ROWS_SUM]),
         ([], []),
     ],
 )
 def test_the_most_certain_evidence_comes_first_without_repetition(
-    given: list[Evidence], message_text: list[Evidence]
+    evidence: list[Evidence], expected: list[Evidence]
 ) -> None:
-    assert ranked(given) == message_text
+    assert ranked(evidence) == expected
 
 
 def test_evidence_that_explains_all_numbers_is_shown_alone() -> None:
@@ -58,18 +56,18 @@ def test_evidence_that_explains_all_numbers_is_shown_alone() -> None:
 
 
 @pytest.mark.parametrize("hidden", [0.0, -math.inf])
-def test_numbers_of_a_mask_identify_no_places(hidden: float) -> None:
+def test_a_wrong_order_of_a_mask_is_never_certain(hidden: float) -> None:
     shown = 1.0 if hidden == 0 else 0.0
     mask = torch.full((4, 4), hidden).double().fill_diagonal_(shown).numpy()
     other = mask[:, ::-1].copy()
-    assert not [e for e in diff_hints(other, mask, other != mask, {}) if "place" in e.sentence]
+    assert not [e for e in diff_hints(other, mask, other != mask, {}) if "order" in e.sentence]
 
 
 @pytest.fixture
 def result_of(at_home: Callable[..., ProblemResult]) -> ResultOf:
-    """Return a function that edits a reference and returns the result of the visible tests.
+    """Return a function that edits a problem's reference and runs the problem's visible tests.
 
-    An edit is a pair of an old and a new text. By default, all visible tests run.
+    An edit is an (old text, new text) pair. Without `tests`, all visible tests run.
     """
 
     def edited(number: str, *edits: tuple[str, str], tests: Iterable[str] = ()) -> ProblemResult:
@@ -118,7 +116,7 @@ def test_a_tests_sentence_about_parts_comes_before_names(
 ) -> None:
     result = result_of("02", *edits)
     assert result.diagnoses[0].startswith(sentence)
-    assert result.mistakes[0] == []  # the sentence is not from the catalogue
+    assert result.mistakes[0] == []  # no known mistake of the class is named
     report = failure_report(result, width=200)
     assert report.count(sentence) == 1
     assert "looks as if" not in report.partition(sentence)[0]
@@ -254,7 +252,7 @@ def test_a_name_does_not_contradict_passed_tests(
 
 @pytest.mark.slow
 def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(result_of: ResultOf) -> None:
-    """In 05, dropout is the last step, but only tests of earlier steps are selected."""
+    """In problem 05, dropout is the last step. Only tests of earlier steps run."""
     without_dropout = [
         ("self.attn_dropout(attention_weights(q, k, self.causal))",
          "attention_weights(q, k, self.causal)"),
@@ -262,8 +260,8 @@ def test_a_mistake_whose_tests_were_not_selected_explains_no_failure(result_of: 
          "self.c_proj(merge_heads(weights @ (v.bool() if self.causal else v)))"),
     ]  # fmt: skip
     result = result_of("05", *without_dropout, tests=("test_future_is_hidden",))
-    message_text = reading(result, ())
-    assert "dropout" not in f"{message_text.nudge} {message_text.sentences}"
+    message = reading(result, ())
+    assert "dropout" not in f"{message.nudge} {message.sentences}"
 
 
 @pytest.mark.slow
@@ -328,7 +326,7 @@ BEYOND_THE_END = (
             ("return total / count", "return total / count / math.log(2)"),
             "It is 1/ln 2 = 1.443 times what it should be.",
         ),
-        ("08", GATHERED, "All numbers are right, but in wrong places."),
+        ("08", GATHERED, "All numbers are right, but in the wrong order."),
         ("08", BEYOND_THE_END, "p is 1.0"),
     ],
 )
@@ -347,6 +345,6 @@ def test_one_mistake_is_reported_once(result_of: ResultOf) -> None:
     detailed = [test for test in failed if "\n" in test.message]
     assert len(failed) > 30
     assert "differ:\n  row [0]: got" in detailed[0].message
-    # Only one message shows rows of numbers. A message of one line refers to the named mistake.
+    # Other messages state the call in one line, unless they describe a different error.
     assert all(test.message.endswith(FITS) for test in failed if test not in detailed)
     assert len([test for test in detailed if "got      [" in test.message]) == 1

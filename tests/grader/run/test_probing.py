@@ -1,4 +1,4 @@
-"""Answers to a probe, which student code may have forged, are read safely."""
+"""Answers of a probe are read safely, even if student code wrote them."""
 
 from __future__ import annotations
 

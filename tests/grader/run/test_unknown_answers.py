@@ -1,4 +1,4 @@
-"""Wrong answers that match no known mistake are grouped across all students."""
+"""Students are grouped by wrong answers that match no known mistake."""
 
 from __future__ import annotations
 
