@@ -1,14 +1,14 @@
-"""The content of `grader compare 07`, which a correct file unlocks."""
+"""The content of `grader compare 07`, which requires a correct file."""
 
 import torch
 
 from shared.probe_weights import filled, gpt_weights
 
 STYLES = {
-    "nanogpt": "Choose it where others are to find their way: everyone in the field has read this "
-    "layout, and the loop in bigram_loss says what it counts.",
-    "terse": "Choose it in your own script, for short texts: unfold and bincount take a line "
-    "each, but p[a] makes a row of numbers for every token, as the largest tensor shows.",
+    "nanogpt": "Choose it if others will read the code: everyone in the field knows this "
+    "layout, and the loop in bigram_loss shows what it counts.",
+    "terse": "Choose it in your own script, for short texts: unfold and bincount take one line "
+    "each, but p[a] has a row of numbers for every token and is the largest tensor.",
 }
 
 CALLS = (
@@ -17,7 +17,7 @@ CALLS = (
 
 
 def cost(problem):
-    """Return the calls to measure."""
+    """Return the function whose cost is measured."""
     sizes = {"vocab_size": 65, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 4}
     model = problem.GPT(problem.GPTConfig(**sizes))
     text = torch.arange(500) * 37 % 65
@@ -30,10 +30,10 @@ def cost(problem):
 
 
 def questions(problem):
-    """Return the questions, each with the function that computes its answer."""
+    """Return (question, function that returns the answer) pairs."""
     return [
         (
-            "A new model with 65 tokens has learnt nothing. How large is its loss, about, and why?",
+            "A model with 65 tokens is not trained yet. About how large is its loss, and why?",
             lambda: at_the_start(problem),
         ),
         (
@@ -45,7 +45,7 @@ def questions(problem):
 
 
 def at_the_start(problem):
-    """Answer the first question."""
+    """Return the answer to the first question."""
     torch.default_generator.manual_seed(0)
     sizes = {"vocab_size": 65, "n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 4}
     model = problem.GPT(problem.GPTConfig(**sizes)).eval()
@@ -53,14 +53,14 @@ def at_the_start(problem):
     with torch.no_grad():
         loss = model(tokens.reshape(-1, 64), (tokens + 11).reshape(-1, 64) % 65)[1]
     return (
-        f"{loss.item():.1f}, and ln 65 is 4.17: all tokens are about as likely, and the loss of a "
-        "guess among 65 is ln 65. A loss that starts far above that says that the weights start "
+        f"{loss.item():.1f}, and ln 65 is 4.17: all tokens have about the same probability, 1/65, "
+        "and the loss is -ln(1/65). If the first loss is far above ln 65, the initial weights are "
         "too large."
     )
 
 
 def without_positions(problem):
-    """Answer the second question."""
+    """Return the answer to the second question."""
     apart = {}
     for has_positions in (True, False):
         sizes = {"vocab_size": 7, "n_positions": 5, "n_embd": 8, "n_layer": 1, "n_head": 2}
@@ -72,7 +72,7 @@ def without_positions(problem):
         apart[has_positions] = (one - other).abs().max().item()
     return (
         f"With position embeddings they differ by up to {apart[True]:.3f}; without, by "
-        f"{apart[False]:.3f}. The last token sees both of the others, and without positions it "
-        "sees a set. With a second layer the mask would tell: token 1 may not see all that token "
-        "2 sees."
+        f"{apart[False]:.3f}. The last token attends to all three tokens. Without positions, these "
+        "are a set. A second layer could use the mask to find the order, because token 1 does not "
+        "attend to token 2."
     )

@@ -1,4 +1,4 @@
-"""The content of `grader compare 10`, which a correct file unlocks."""
+"""The content of `grader compare 10`, which requires a correct file."""
 
 import torch
 from torch import nn
@@ -6,19 +6,19 @@ from torch import nn
 from grader.diagnose.numbers import numbers
 
 STYLES = {
-    "foreach": "Choose it for models of many small tensors: each step is one call for all of them, "
-    "which is how torch.optim does it by default.",
-    "flat_vector": "Choose it where parameters lie on several machines: one long vector is easily "
-    "cut into equal parts. It costs copies to and fro.",
+    "foreach": "Choose it for models with many small tensors: each operation is one call for "
+    "all tensors, as in torch.optim by default.",
+    "flat_vector": "Choose it if parameters are stored on several machines: one long vector is "
+    "easily split into equal parts. It requires additional copies.",
 }
 
 CALLS = (
-    "attention_backward with 4 heads of 32 positions, and a step of AdamW on 20 tensors of 1,000"
+    "attention_backward with 4 heads and 32 positions; one step of AdamW with 20 × 1,000 numbers"
 )
 
 
 def cost(problem):
-    """Return the calls to measure."""
+    """Return the function whose cost is measured."""
     tensors = [numbers(4, 32, 16, start=start) for start in (0.1, 0.2, 0.3, 0.4)]
     parameters = [nn.Parameter(numbers(1000, start=i)) for i in range(20)]
     for parameter in parameters:
@@ -33,7 +33,7 @@ def cost(problem):
 
 
 def questions(problem):
-    """Return the questions, each with the function that computes its answer."""
+    """Return (question, function that returns the answer) pairs."""
     return [
         (
             "The gradient with respect to all weights of a softmax is 1. What is the gradient with "
@@ -49,27 +49,27 @@ def questions(problem):
 
 
 def all_alike(problem):
-    """Answer the first question."""
+    """Return the answer to the first question."""
     weights = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
-    found = problem.softmax_backward(weights, torch.ones_like(weights))
-    largest = found.abs().max().item()
+    gradient = problem.softmax_backward(weights, torch.ones_like(weights))
+    largest = gradient.abs().max().item()
     return (
-        f"0 everywhere (the largest entry is {largest:.4f}). The weights always sum to 1: if "
-        "all are worth the same, no change of scores gains anything. Only differences count."
+        f"0 everywhere (the largest entry is {largest:.4f}). The weights always sum to 1. If "
+        "their gradients are equal, no change of the scores changes the loss."
     )
 
 
 def first_step(problem):
-    """Answer the second question."""
+    """Return the answer to the second question."""
 
-    def moved(slope):
+    def moved(gradient):
         parameter = nn.Parameter(torch.zeros(1, dtype=torch.float64))
-        parameter.grad = torch.full_like(parameter, slope)
+        parameter.grad = torch.full_like(parameter, gradient)
         problem.AdamW([parameter], lr=0.1, weight_decay=0.0).step()
         return parameter.abs().item()
 
     return (
         f"By {moved(0.001):.4f} and by {moved(1000.0):.4f}. The mean of the gradients is "
         "divided by the root of the mean of their squares, so their size cancels. Plain gradient "
-        "descent would go 0.0001 and 100."
+        "descent would move the parameters by 0.0001 and 100."
     )
