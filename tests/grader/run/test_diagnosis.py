@@ -245,7 +245,7 @@ def test_an_exception_alone_names_no_mistake() -> None:
 
 
 def test_answers_at_the_edges_are_compared_with_the_reference() -> None:
-    """NaN may be right for one entry of an answer and wrong for another entry."""
+    """The right answer contains one NaN, and an answer with a second NaN is a mistake."""
     other = answer_of(torch.tensor([math.nan, math.nan]))
     right = Answers({"a": value(1)}, {"large": LOST, "small": value(1)})
     mistake = KnownMistake("loses", {"f": Answers({}, {"large": other})})
@@ -448,7 +448,7 @@ def test_a_part_with_the_numbers_of_one_mistake_names_it() -> None:
     other = Answers({"a": value(7), "b": value(7)}, {})
     of_layers = Answers({"a": value(2), "b": value(1)}, {})
     assert names(catalogue, {"C": other, "C: layers": of_layers}) == [("layers",)]
-    # If a second number of the part is from no known mistake, no mistake is named.
+    # With a number that this mistake does not explain, the mistake is uncertain.
     of_two = Answers({"a": value(2), "b": value(9)}, {})
     assert names(catalogue, {"C": other, "C: layers": of_two}) == []
 

@@ -16,7 +16,7 @@ Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 
 
 def output(line: str, **values: object) -> tuple[dict[str, str], str]:
-    """Run a line of code with these variables. Return the message about the line's exception."""
+    """Run a line with these variables, and return its operands and the hint on its exception."""
     names = dict(values)
     with pytest.raises(Exception) as raised:  # noqa: PT011  (which one is torch's choice)
         exec(line, {"torch": torch}, names)
@@ -63,7 +63,7 @@ LINES: list[tuple[str, dict[str, object]]] = [
     ),
     ("y = x + z", {"x": X, "z": torch.ones(7)}),
 ]
-"""(line of code that raises an exception, values of the variables) pairs."""
+"""Lines that raise an exception, with the values of their variables."""
 
 
 @pytest.mark.parametrize(("line", "values"), LINES, ids=[line for line, _ in LINES])

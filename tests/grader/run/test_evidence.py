@@ -345,6 +345,6 @@ def test_one_mistake_is_reported_once(result_of: ResultOf) -> None:
     detailed = [test for test in failed if "\n" in test.message]
     assert len(failed) > 30
     assert "differ:\n  row [0]: got" in detailed[0].message
-    # Other messages state the call in one line, unless they describe a different error.
+    # Only one message shows rows of numbers. A message of one line refers to the named mistake.
     assert all(test.message.endswith(FITS) for test in failed if test not in detailed)
     assert len([test for test in detailed if "got      [" in test.message]) == 1
