@@ -152,7 +152,7 @@ def grade(
             if not scheduler and not dry_run:
                 print_lines(_about_other_runs())
             if dry_run:
-                from grader.grade.dry_run import foresee, foreseen_lines, reading_table
+                from grader.grade.dry_run import forecast_lines, make_forecast, reading_table
                 from grader.grade.preparing import prepare
 
                 ready = prepare(
@@ -166,9 +166,9 @@ def grade(
                     part=part,
                 )
                 ready.require_book(book_folder, course, settings)
-                foreseen = foresee(ready, settings, book_folder)
-                console.print(reading_table(foreseen))
-                print_lines([*intake.unmatched, *foreseen_lines(foreseen)])
+                forecast = make_forecast(ready, settings, book_folder)
+                console.print(reading_table(forecast))
+                print_lines([*intake.unmatched, *forecast_lines(forecast)])
                 return
             task = progress.add_task("grading", total=None)
 

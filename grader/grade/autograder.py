@@ -1,8 +1,9 @@
 """Grade on Gradescope: build the archive to upload, and grade the submissions there.
 
-Run as `python -m grader.grade.autograder FOLDER` inside Gradescope's container, where FOLDER is
-`/autograder`: it grades `FOLDER/submission` and writes `FOLDER/results/results.json`. If the grader
-itself fails, it writes no such file, so that Gradescope shows a failure and not a zero.
+Gradescope's container runs `python -m grader.grade.autograder FOLDER`, where FOLDER is
+`/autograder`. This command grades `FOLDER/submission` and writes `FOLDER/results/results.json`. If
+the grader itself fails, the command writes no results file. Gradescope then shows a failure instead
+of a score of 0.
 """
 
 from __future__ import annotations
@@ -33,13 +34,16 @@ _COURSE = (
     "problems/*.py",
     "problems/shared/**/*.py",
 )
-"""The files of the course in the archive: for building its package, and shared by its tests."""
+"""Patterns of the files in the archive that do not belong to a single problem."""
 
 _PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py", "solutions/{id}/salt.txt")
-"""The files of a problem in the archive: those for grading it."""
+"""Patterns of the files in the archive for each problem that is graded."""
 
 _NOT_HERE = b"# The tests of this problem are not in this autograder.\n"
-"""Replaces the tests of other problems. Their folders are needed to recognize folder names."""
+"""The content of the test file of each problem that is not graded.
+
+The file stays in the archive, because a course must contain a test file for each problem.
+"""
 
 _CONSTRAINTS = "constraints.txt"
 
@@ -98,10 +102,10 @@ def build(
         course: the course with the tests.
         folder: the folder for the archive. It is created if it does not exist.
         isolation: the isolation of student code at Gradescope.
-        policy: how much students see of hidden tests.
-        problem: the only problem of the assignment; None for all.
-        part: the only part that is graded. If it is None, all parts are graded, and the score
-            counts the required problems.
+        policy: how much of the hidden tests the feedback shows.
+        problem: the only problem of the assignment; None for all problems.
+        part: the only part to grade. If it is None, all parts are graded, but only the required
+            problems count for the score.
 
     Raises:
         CourseError: the hidden tests, the solutions or `uv.lock` are missing.
@@ -139,7 +143,7 @@ def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]
 
 
 def _constraints(course: Course) -> str:
-    """Return the versions of `uv.lock` in the form of pip's constraints.
+    """Return the package versions in `uv.lock` as constraints for pip.
 
     The constraints also match the CPU build of torch, which the lock file does not list.
 
@@ -149,7 +153,7 @@ def _constraints(course: Course) -> str:
     try:
         lock = tomllib.loads((course.root / "uv.lock").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise CourseError(f"the autograder's versions come from uv.lock: {error}") from None
+        raise CourseError(f"can't read package versions from uv.lock: {error}") from None
     lines = []
     for package in lock.get("package", []):
         if "registry" in package["source"]:
@@ -160,7 +164,7 @@ def _constraints(course: Course) -> str:
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    # With a fixed date, so that the same course gives the same archive.
+    # The date is fixed, so that archives of the same course are identical.
     info = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
     info.external_attr = (0o755 if "/" not in name else 0o644) << 16
     info.compress_type = zipfile.ZIP_DEFLATED
@@ -182,10 +186,10 @@ def grade_uploaded(
         root: Gradescope's folder.
         course: the course with the tests.
         settings: seed, limits and level of isolation.
-        policy: how much students see of hidden tests.
-        grade: grades submissions, as `grader.grade.pool.grade_all` does.
-        problem: the only problem of the assignment; None for all.
-        part: the only part that is graded; None for all.
+        policy: how much of the hidden tests the feedback shows.
+        grade: the function that grades submissions, called like `grader.grade.pool.grade_all`.
+        problem: the only problem of the assignment; None for all problems.
+        part: the only part to grade; None for all parts.
 
     Raises:
         InternalError: the grader itself failed.
@@ -217,7 +221,7 @@ def grade_uploaded(
     grade(submissions, course.only_with(graded), settings, 1, results.append)
     if results[0].status == Status.INTERNAL:
         raise InternalError(next(iter(results[0].notes), "a test could not be judged"))
-    # In an assignment with only one problem, an unchanged stub is shown, too.
+    # If the assignment has only one problem, report its result even for an unchanged stub.
     shown = results[0] if problem else results[0].without_skipped()
     write_whole(path, results_json(shown, policy))
 
@@ -231,7 +235,7 @@ def _wanted(graded: Sequence[Problem]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Grade the uploaded submission; return the exit status."""
+    """Grade the uploaded submission, and return the exit status."""
     options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     settings = Settings(isolation=Isolation(options.get("--isolation", Isolation.SANDBOX)))
     policy = Policy(options.get("--feedback", Policy.TITLES))

@@ -34,10 +34,10 @@ class ClassReports:
     Args:
         rows: the results of the whole class, with the adjustments from the instructor's files.
         course: the course.
-        part: the only requested part; None for all.
+        part: the only part to report; None for all parts.
 
     Attributes:
-        shown: the results as reports show them, sorted by submission.
+        shown: the results without skipped optional problems, sorted by submission.
     """
 
     def __init__(self, rows: Iterable[SubmissionResult], course: Course, part: str | None) -> None:
@@ -62,8 +62,9 @@ class ClassReports:
         return [id for id, part in self._parts.items() if not part.optional]
 
     def optional(self) -> dict[str, list[str]]:
-        """Return the problem ids of each optional part that was attempted or requested, by the
-        part's id.
+        """Return the optional parts that were attempted or requested.
+
+        The dictionary contains the problem ids of each part, by part id.
         """
         tried = {id for row in self._rows for id in row.optional}
         shown: dict[str, list[str]] = {}
@@ -75,13 +76,13 @@ class ClassReports:
     def write(
         self, out: Path, run: RunSummary, policy: Policy, matched: Matched, sources: Sources
     ) -> None:
-        """Write all reports, the gradebook last.
+        """Write all reports. The gradebook is written last.
 
         Args:
             out: the folder of reports.
             run: the summary of the run.
-            policy: how much students see of hidden tests.
-            matched: the class matched with its roster.
+            policy: how much of the hidden tests the feedback shows.
+            matched: the submissions of the class, matched with the roster.
             sources: the graded files.
         """
         problems, optional = self.problems(), self.optional()
@@ -107,8 +108,10 @@ class ClassReports:
         sources.keep_only(problem.sha256 for row in self._rows for problem in row.problems)
 
     def _own_files(self) -> dict[str, dict[str, bytes]]:
-        """Return the content of the course's correct files, by problem id and by their names in
-        reports.
+        """Return the correct files of the course.
+
+        The dictionary contains the files of each problem, by problem id. Each file's content is
+        listed by the name that reports use for the file.
         """
         contents: dict[str, dict[str, bytes]] = {}
         for problem in self._course.problems():

@@ -33,7 +33,7 @@ class ClassRun(RunSummary):
     Attributes:
         results: the results of the whole class, graded now or kept from previous runs.
         problems: the ids of the required problems that have a result.
-        optional: the ids of the problems of each optional part that the reports show.
+        optional: the problem ids of each optional part in the reports, by part id.
     """
 
     results: list[SubmissionResult]
@@ -63,8 +63,8 @@ def grade_class(
     Each result is written as soon as it is complete, so that an interrupted run can continue. The
     gradebook is written last, so a gradebook always belongs to a completed run.
 
-    The reports show all students with a result in the folder. Results of students and problems that
-    are not among the submissions are kept unchanged.
+    The reports show all students with a result in the folder. Results of previous runs are kept if
+    their student or problem does not occur in `submissions`.
 
     Args:
         submissions: the whole class, or a part of it.
@@ -72,23 +72,26 @@ def grade_class(
         settings: seed, limits and level of isolation.
         out: the folder of results and reports.
         jobs: the number of submissions to grade at the same time.
-        policy: how much students see of hidden tests.
-        fresh: whether to ignore previous results.
-        is_whole: whether the submissions are those of the whole class, so that missing students are
-            reported. The default is true for two or more submissions.
-        part: the only part to grade; None for all. The reports show an optional part if `part`
-            names it, or if a student attempted one of its problems.
-        people: the identity of a student, by each name or identity that `names.csv` lists.
-        book: the instructor's files; by default the folder next to `out`.
-        scheduler: address of a dask scheduler, whose workers grade instead of this machine.
+        policy: how much of the hidden tests the feedback shows.
+        fresh: whether to grade again even if a previous result is still valid.
+        is_whole: whether `submissions` contains the whole class. If it does, missing students are
+            reported. None means True for two or more submissions, and False for one.
+        part: the only part to grade; None for all parts. The reports show an optional part if
+            `part` names it, or if a student attempted one of its problems.
+        people: the students in `names.csv`: a name or identity of a student, by the name or
+            identity of a submission.
+        book: the folder with the instructor's files. The default is the folder `book` next to
+            `out`.
+        scheduler: the address of a dask scheduler. Its workers grade instead of this machine. If
+            it is empty, this machine grades.
         on_start: called with the number of submissions to grade.
         on_result: called with each new result.
 
     Raises:
         InUse: another run writes to the folder.
         InternalError: the course's own tests or solutions are broken.
-        UsageError: the scheduler does not answer, or its workers can't grade this course; a line in
-            the instructor's files can't be applied; or the folder belongs to another course.
+        UsageError: the scheduler does not answer, its workers can't grade this course, a line in
+            the instructor's files can't be applied, or the folder belongs to another course.
         OSError: the reports can't be written.
     """
     book = book or GradebookFolder(out.parent / FOLDER)
@@ -157,9 +160,7 @@ def _grade(
     scheduler: str,
     on_result: Callable[[SubmissionResult], None],
 ) -> None:
-    """Grade the planned problems on this machine, or on the workers of a scheduler if one is
-    given.
-    """
+    """Grade the planned problems. If `scheduler` is empty, grade on this machine."""
     submissions = [each.submission.only(each.reasons) for each in plans]
     if scheduler and submissions:
         grade_on_cluster(submissions, course, settings, scheduler, on_result)
@@ -189,8 +190,12 @@ class _Keeper:
         absent: Iterable[SubmissionResult],
         previous: Mapping[str, SubmissionResult],
     ) -> None:
-        """Keep the previous results of submissions without a problem to grade. Write those that
-        changed.
+        """Collect the results that need no grading, and write those that have changed.
+
+        Args:
+            plans: plans without a problem to grade.
+            absent: the results of students who are not among the submissions.
+            previous: the results of previous runs, by the name of the submission.
         """
         for result in (*(self._assembled(each, {}) for each in plans), *absent):
             if result != previous.get(result.submission):
@@ -198,7 +203,7 @@ class _Keeper:
             self.results.append(result)
 
     def add(self, result: SubmissionResult, plan: Plan) -> None:
-        """Add the kept problems of the same submission to a new result, and write the result."""
+        """Add the submission's kept problems to a new result, and write the result."""
         if result.status == Status.INTERNAL:
             # The next run grades these files again, and needs the time of their first submission.
             result.problems = [*plan.kept.values(), *result.problems]
@@ -212,8 +217,11 @@ class _Keeper:
         self.results.append(result)
 
     def keep_adjustments(self, same: SamePeople, rows: Iterable[SubmissionResult]) -> None:
-        """Write the instructor's adjustments to each result, also if a row combines several
-        results.
+        """Copy the instructor's adjustments from the gradebook rows to the saved results.
+
+        Args:
+            same: assigns results to rows. A row may combine several results.
+            rows: the results of the rows, with the adjustments.
         """
         of_row = {row.submission: row for row in rows}
         for result in self.results:
@@ -233,6 +241,13 @@ class _Keeper:
 
 
 def _counted(problem: ProblemResult, counted: Mapping[str, ProblemResult]) -> ProblemResult:
-    """Return a problem's result, with the adjustments of its row if it counts in that row."""
+    """Return a problem's result with the adjustments of its row.
+
+    If the row counts another result for this problem, the returned result has no adjustments.
+
+    Args:
+        problem: the result of a problem.
+        counted: the results that the row counts, by problem id.
+    """
     now, without = counted.get(problem.id), replace(problem, adjustments=[])
     return now if now and replace(now, adjustments=[]) == without else without

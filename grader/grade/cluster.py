@@ -1,9 +1,10 @@
 """Grade on the workers of a dask scheduler, on several machines.
 
-Each worker process has a separate sandbox and grades submissions in the same way as `pool`. First
-the worker checks that it has the same course and grader as this machine, and that the reference
-solutions get full marks. If a worker is lost, another worker grades its submission. After several
-losses the result is `internal`, as for any error of the grader.
+Each worker process has a separate sandbox and grades submissions in the same way as `pool`. Before
+the first submission, a worker checks that it has the same course and grader as this machine, and
+that the reference solutions get full marks. If a worker is lost, another worker grades its
+submission. If a submission loses several workers, its result gets the status `internal`, as for any
+error of the grader.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from grader.course import Course, own_course
 from grader.errors import CourseError, InternalError, UsageError
-from grader.grade.cores import cores_of_its_own
+from grader.grade.cores import reserved_cores
 from grader.grade.outcome import as_result
 from grader.grade.provenance import grader_sha256, torch_version
 from grader.grade.reference import reference_submission, require_full_marks
-from grader.grade.retries import alone, first_seconds, to_retry
+from grader.grade.retries import first_seconds, grade_again, to_retry
 from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
 from grader.result import SubmissionResult
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from grader.grade.submission import Grader
 
 CONNECT_SECONDS = 10.0
-"""The seconds to wait for the scheduler."""
+"""The time limit for connecting to the scheduler."""
 
 
 def grade_on_cluster(
@@ -47,27 +48,28 @@ def grade_on_cluster(
     """Grade `submissions` as `pool.grade_all` does, on the workers of a cluster.
 
     Args:
-        submissions: the submissions, in any order. The problems in `files` of each are graded.
+        submissions: the submissions, in any order. All problems in their `files` are graded.
         course: the course with the tests. The workers need the same course.
         settings: seed, limits and level of isolation.
         address: the scheduler's address, such as `tcp://10.0.0.1:8786`.
         on_result: called once for each submission.
 
     Raises:
-        UsageError: dask, the scheduler or its workers are missing, or a worker has another course.
+        UsageError: dask is not installed, the scheduler does not answer or has no workers, or a
+            worker differs from this machine in the course, the grader, Python or torch.
         InternalError: a worker can't grade, or the connection was lost.
     """
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
-    order = _RunOfCluster.of(course, settings)
+    run = _ClusterRun.of(course, settings)
     with _connected(address) as client:
         from distributed import as_completed
 
         def grade(submission: Submission) -> SubmissionResult:
-            future = client.submit(_grade, submission, order, None, pure=False)
+            future = client.submit(_grade, submission, run, None, pure=False)
             return _received(future, submission)
 
         first = first_seconds(settings)
-        futures = client.map(_grade, submissions, order=order, seconds=first, pure=False)
+        futures = client.map(_grade, submissions, run=run, seconds=first, pure=False)
         asked = dict(zip(futures, submissions, strict=True))
         for future in as_completed(list(asked)):
             submission = asked.pop(future)
@@ -78,22 +80,22 @@ def grade_on_cluster(
             else:
                 on_result(result)
         for submission, result, ids in doubtful:
-            on_result(alone(grade, submission, result, ids))
+            on_result(grade_again(grade, submission, result, ids))
 
 
 # On this machine
 
 
 @dataclass(frozen=True)
-class _RunOfCluster:
+class _ClusterRun:
     """The data that a worker needs in addition to a submission.
 
     Attributes:
         root: the course's folder. If it is None, a worker uses the course in which its grader is
             installed.
         settings: seed, limits and level of isolation.
-        needed: the versions that must be equal on each machine of the cluster, as pairs of a name
-            and a value.
+        needed: the return value of `_versions` on the client's machine. It must be the same on
+            the workers' machines.
     """
 
     root: Path | None
@@ -101,13 +103,13 @@ class _RunOfCluster:
     needed: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, course: Course, settings: Settings) -> _RunOfCluster:
+    def of(cls, course: Course, settings: Settings) -> _ClusterRun:
         root = None if course == own_course() else course.root
-        return cls(root, settings, _what_counts(course))
+        return cls(root, settings, _versions(course))
 
 
-def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
-    """Return the names and values of the inputs of marks that may differ between machines."""
+def _versions(course: Course) -> tuple[tuple[str, str], ...]:
+    """Return (name, value) pairs of the inputs of marks that may differ between machines."""
     return (
         ("the course", grader_sha256(course)),
         ("Python", platform.python_version()),
@@ -117,7 +119,7 @@ def _what_counts(course: Course) -> tuple[tuple[str, str], ...]:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Yield a client of the scheduler at this address, which must have workers."""
+    """Yield a client of the scheduler at this address. The scheduler must have workers."""
     try:
         from distributed import Client
     except ModuleNotFoundError:
@@ -139,7 +141,7 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _require_listener(address: str) -> None:
-    """Check that a TCP address accepts connections, because dask may wait forever for one.
+    """Check that a TCP address accepts connections. dask might wait for a connection forever.
 
     Raises:
         OSError: the address does not accept connections.
@@ -151,7 +153,10 @@ def _require_listener(address: str) -> None:
 
 
 def _received(future: Any, submission: Submission) -> SubmissionResult:
-    """Wait for a result. If all its workers were lost, return an `internal` one."""
+    """Wait for the result of a submission.
+
+    If several workers were lost while they graded it, return a result with the status `internal`.
+    """
     from distributed import CancelledError
     from distributed.scheduler import KilledWorker
 
@@ -179,44 +184,44 @@ def _received(future: Any, submission: Submission) -> SubmissionResult:
 
 
 @dataclass
-class _Desk:
+class _GraderOfRun:
     """The grader of a worker process for one run."""
 
-    order: _RunOfCluster
+    run: _ClusterRun
     grader: Grader
     close: Callable[[], None]
 
 
-_desk: _Desk | None = None
+_current: _GraderOfRun | None = None
 # pytest runs in the worker's process, so only one thread may grade at a time.
-_turn = threading.Lock()
+_grading_lock = threading.Lock()
 
 
 def _grade(
-    submission: Submission, order: _RunOfCluster, seconds: float | None
+    submission: Submission, run: _ClusterRun, seconds: float | None
 ) -> SubmissionResult | str:
     """Grade one submission in a worker. `seconds` limits the time of all calls of its code."""
     # Imported here, because it loads torch, which only workers need.
     from grader.grade.job import answer, memory_limit
 
-    global _desk
-    with _turn:
-        if _desk is None or _desk.order != order:
-            if _desk is not None:
-                _desk.close()
-                _desk = None
-            _desk = _opened(order)
+    global _current
+    with _grading_lock:
+        if _current is None or _current.run != run:
+            if _current is not None:
+                _current.close()
+                _current = None
+            _current = _start_grader(run)
         with memory_limit():
-            return answer(submission, _desk.grader, seconds)
+            return answer(submission, _current.grader, seconds)
 
 
-def _opened(order: _RunOfCluster) -> _Desk:
+def _start_grader(run: _ClusterRun) -> _GraderOfRun:
     """Start a sandbox, and check that this worker gives the same marks as the client's machine."""
     from grader.grade.job import answer, grader_for
 
     host = socket.gethostname()
-    course = Course(order.root) if order.root else own_course()
-    wrong = [name for name, value in order.needed if dict(_what_counts(course))[name] != value]
+    course = Course(run.root) if run.root else own_course()
+    wrong = [name for name, value in run.needed if dict(_versions(course))[name] != value]
     if wrong:
         raise UsageError(
             f"the worker on {host} differs from this machine in: {' and '.join(wrong)}. "
@@ -224,10 +229,10 @@ def _opened(order: _RunOfCluster) -> _Desk:
         )
     with ExitStack() as stack:
         try:
-            (core,) = stack.enter_context(cores_of_its_own(1))
-            grader = stack.enter_context(grader_for(course, order.settings, core))
+            (core,) = stack.enter_context(reserved_cores(1))
+            grader = stack.enter_context(grader_for(course, run.settings, core))
             reference = reference_submission(course)
             require_full_marks(as_result(reference, answer(reference, grader)))
         except (InternalError, CourseError) as error:
             raise InternalError(f"the worker on {host} can't grade: {error}") from None
-        return _Desk(order, grader, stack.pop_all().close)
+        return _GraderOfRun(run, grader, stack.pop_all().close)

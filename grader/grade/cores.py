@@ -1,8 +1,9 @@
-"""Assign a machine's cores to jobs. A job and its workers share one core, as they never run
-together.
+"""Assign a machine's cores to jobs.
 
-A process reserves a core by binding a socket to a name, which only one process of the machine can
-do. So separate runs, and the workers of a cluster, use different cores.
+A job and its workers share one core, because they never run at the same time.
+
+A process reserves a core by binding a socket to the core's name. Only one process of the machine
+can bind a name. Therefore separate runs, and the workers of a cluster, use different cores.
 """
 
 from __future__ import annotations
@@ -16,39 +17,39 @@ from itertools import cycle, islice
 
 
 @contextmanager
-def cores_of_its_own(number: int) -> Iterator[list[int | None]]:
-    """Yield a list with a reserved core for each job. If there are more jobs than free cores, some
-    jobs share a core.
+def reserved_cores(jobs: int) -> Iterator[list[int | None]]:
+    """Yield a list with a reserved core for each job.
 
-    The cores are None if other runs have reserved all of them, or if the system is not Linux. Then
-    each job may run on any core.
+    If there are more jobs than free cores, some jobs share a core. If other runs have reserved all
+    cores, or if the system is not Linux, the list contains None for each job. Then the jobs may run
+    on any core.
     """
     if sys.platform != "linux":
-        yield [None] * number
+        yield [None] * jobs
         return
     with ExitStack() as stack:
-        free = list(islice((core for core in _cores() if _gets(stack, core)), number))
-        yield list(islice(cycle(free or [None]), number))
+        free = list(islice((core for core in _cores() if _reserve(stack, core)), jobs))
+        yield list(islice(cycle(free or [None]), jobs))
 
 
 def taken_by_others() -> tuple[int, int]:
-    """Return the number of cores that other runs have reserved, and the number of all cores."""
+    """Return the number of cores that other runs have reserved, and the total number of cores."""
     if sys.platform != "linux":
         return 0, 0
     cores = _cores()
     with ExitStack() as stack:
-        free = sum(_gets(stack, core) for core in cores)
+        free = sum(_reserve(stack, core) for core in cores)
     return len(cores) - free, len(cores)
 
 
 def _cores() -> list[int]:
     cores = sorted(os.sched_getaffinity(0))
-    first = os.getpid() % len(cores)  # so that runs with few jobs begin with different cores
+    first = os.getpid() % len(cores)  # so that two runs with few jobs use different cores
     return [*cores[first:], *cores[:first]]
 
 
-def _gets(stack: ExitStack, core: int) -> bool:
-    """Reserve a core until the stack is closed; return whether it was free."""
+def _reserve(stack: ExitStack, core: int) -> bool:
+    """Reserve a core until `stack` is closed. Return False if the core was already reserved."""
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(f"\0course's grader, core {core}")

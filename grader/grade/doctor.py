@@ -24,8 +24,11 @@ from grader.result import Isolation
 from grader.text import counted
 
 _NEEDED = (3, 11)
-_MB_FOR_ONE = 1500
-"""The memory of one job of `grade`: a process with the tests, a prefork server and a worker."""
+_MB_PER_JOB = 1500
+"""The memory in MB that each job of `grade` needs.
+
+A job consists of a process with the tests, a prefork server and a worker.
+"""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def _memory() -> Finding:
         return Finding("Memory", "not known here")
     mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     size = f"{mb / 1024:.1f} GB"
-    jobs = max(1, mb // _MB_FOR_ONE)
+    jobs = max(1, mb // _MB_PER_JOB)
     if jobs < default_jobs():
         return Finding("Memory", size, f"Grade with --jobs {jobs}, or memory may run out.")
     return Finding("Memory", size)
@@ -171,15 +174,16 @@ def _isolation() -> tuple[str, str]:
 
 
 def try_sandbox(prefork_server: socket.socket | None) -> None:
-    """Start the sandbox, run its self-test, and stop the sandbox. Runs in a trusted process.
+    """Start the sandbox, run its self-test, and stop the sandbox. Call this in a trusted process.
 
     Args:
         prefork_server: the connection to this process's prefork server, if there is one.
 
     Raises:
-        SandboxError: the sandbox can't be started, or an attack succeeded. The text has the reason.
+        SandboxError: the sandbox can't be started, or an attack succeeded. The message
+            contains the reason.
     """
-    from grader.sandbox.sandbox import Sandbox  # imported here, because the command needs no torch
+    from grader.sandbox.sandbox import Sandbox  # here, because it loads torch
 
     with Sandbox(prefork_server=prefork_server):
         pass

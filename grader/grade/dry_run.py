@@ -1,4 +1,4 @@
-"""`grade --dry-run`: report a run's actions without grading or writing anything."""
+"""Implement `grade --dry-run`: report what a run would do, without doing it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from grader.text import cell, counted, line
 
 
 @dataclass
-class Foreseen:
+class Forecast:
     """The forecast of a run.
 
     Attributes:
         plans: the problems to grade and to keep, for each submission.
-        kept: the results of the whole class, without the problems to grade.
+        kept: the results of the whole class, without the problems that a run would grade.
         same: the results that belong to the same person.
-        late: the row and the problem of each late file.
+        late: the name of the row and the id of the problem, for each late file.
         summary: the summary of the run.
     """
 
@@ -43,30 +43,30 @@ class Foreseen:
     summary: RunSummary
 
 
-def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Foreseen:
-    """Return the forecast of `grade_class` for a prepared run.
+def make_forecast(ready: Prepared, settings: Settings, book: GradebookFolder) -> Forecast:
+    """Return what `grade_class` would do in a prepared run.
 
     Raises:
         UsageError: one of the instructor's files can't be read.
     """
     plans = ready.plans
     kept = [assemble(p.submission, settings, "", [*p.kept.values()]) for p in plans]
-    came = [_with_what_came(each, result) for each, result in zip(plans, kept, strict=True)]
-    all_known = [*map(_together, kept, came), *ready.absent]
+    submitted = [_as_submitted(each, result) for each, result in zip(plans, kept, strict=True)]
+    all_known = [*map(_merged, kept, submitted), *ready.absent]
     same = same_people(all_known, ready.people, book.roster)
     now = ClassBook(same.rows([*kept, *ready.absent]), book, same.also)
-    new = same.rows([*came, *(replace(each, problems=[]) for each in ready.absent)])
-    came_book = ClassBook(new, book, same.also)
+    new = same.rows([*submitted, *(replace(each, problems=[]) for each in ready.absent)])
+    submitted_book = ClassBook(new, book, same.also)
     before = {row.submission: row for row in same.rows(ready.previous.results.values())}
     summary = ready.summary(
         now.results,
         same,
         now.matched,
         book,
-        about_book=_about_what_is_there(now.messages, plans),
+        about_book=_final_notices(now.messages, plans),
         asked=[
             *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people, book.roster),
-            *came_book.of_earlier_files(before),
+            *submitted_book.of_earlier_files(before),
         ],
         pending=_pending(plans, same, {each.submission: each.who for each in all_known}),
     )
@@ -74,35 +74,37 @@ def foresee(ready: Prepared, settings: Settings, book: GradebookFolder) -> Fores
         (row.submission, problem.id)
         for row in new
         for problem in row.problems
-        if came_book.is_late(row, problem)
+        if submitted_book.is_late(row, problem)
     }
-    return Foreseen(plans, [*kept, *ready.absent], same, late, summary)
+    return Forecast(plans, [*kept, *ready.absent], same, late, summary)
 
 
-def _together(kept: SubmissionResult, came: SubmissionResult) -> SubmissionResult:
-    """Return a result with the problems of `came`, and with the problems that only `kept` has."""
-    ids = {problem.id for problem in came.problems}
-    return replace(kept, problems=[*came.problems, *(p for p in kept.problems if p.id not in ids)])
+def _merged(kept: SubmissionResult, submitted: SubmissionResult) -> SubmissionResult:
+    """Return a result with the problems of both. Prefer `submitted` if both have a problem."""
+    ids = {problem.id for problem in submitted.problems}
+    left = [problem for problem in kept.problems if problem.id not in ids]
+    return replace(kept, problems=[*submitted.problems, *left])
 
 
 def _pending(
     plans: Iterable[Plan], same: SamePeople, who: Mapping[str, str]
 ) -> set[tuple[str, str]]:
-    """Return the row and the column in the gradebook of each mark that a run would still add."""
+    """Return the row and the column in the gradebook of each mark that a run would add."""
     names = ((plan.submission.name, id) for plan in plans for id in plan.reasons)
     return {(cell(who[same.row_of.get(name, name)]), id) for name, id in names}
 
 
-def _about_what_is_there(notices: Sequence[str], plans: Iterable[Plan]) -> list[str]:
-    """Return the remarks on the instructor's files that don't depend on marks still to be
-    graded.
+def _final_notices(notices: Sequence[str], plans: Iterable[Plan]) -> list[str]:
+    """Return the notices about the instructor's files that grading can't change.
+
+    If there are problems to grade, notices that a problem has not been graded are left out.
     """
     is_open = any(each.reasons for each in plans)
     return [text for text in notices if not (is_open and "been graded in" in text)]
 
 
-def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:
-    """Return a submission's result with all submitted problems, including those not graded yet."""
+def _as_submitted(plan: Plan, result: SubmissionResult) -> SubmissionResult:
+    """Return a result that contains each submitted problem without tests, as if not graded yet."""
     added = [
         ProblemResult(id, file.sha256, late=file.late, handed_in=file.handed_in)
         for id, file in plan.submission.files.items()
@@ -122,19 +124,19 @@ def _with_what_came(plan: Plan, result: SubmissionResult) -> SubmissionResult:
 # Output
 
 
-def reading_table(foreseen: Foreseen) -> Table:
-    """Return a table that shows how each submission was read."""
-    ids = sorted({id for each in foreseen.plans for id in each.submission.files})
-    row_of = foreseen.same.row_of
-    names = people_of(foreseen.kept)
+def reading_table(forecast: Forecast) -> Table:
+    """Return a table of submissions, with the planned action for each problem."""
+    ids = sorted({id for each in forecast.plans for id in each.submission.files})
+    row_of = forecast.same.row_of
+    names = people_of(forecast.kept)
     table = Table(pad_edge=False)
     for title in ("submission", "handed in as", *(id[:2] for id in ids)):
         table.add_column(title, overflow="fold")
-    for each in sorted(foreseen.plans, key=lambda p: str(names[p.submission.name]).casefold()):
+    for each in sorted(forecast.plans, key=lambda p: str(names[p.submission.name]).casefold()):
         submission = each.submission
         row = row_of.get(submission.name, submission.name)
         cells = [
-            _state(submission.files.get(id), each, id, (row, id) in foreseen.late) for id in ids
+            _state(submission.files.get(id), each, id, (row, id) in forecast.late) for id in ids
         ]
         table.add_row(
             *(escape(line(t)) for t in (str(names[submission.name]), submission.handed_in_as)),
@@ -144,7 +146,7 @@ def reading_table(foreseen: Foreseen) -> Table:
 
 
 def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
-    """Return the planned action for one problem of a submission, in a word or two."""
+    """Return the planned action for a problem of a submission, such as "again, late"."""
     if file is None:
         return ""
     if file.bad:
@@ -158,24 +160,24 @@ def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
     return f"{state}, late" if is_late else state
 
 
-def foreseen_lines(foreseen: Foreseen) -> list[str]:
-    """Return the lines to show below the table."""
-    reasons = Counter(why for each in foreseen.plans for why in each.reasons.values())
-    names = people_of(foreseen.kept)
-    late = sorted({str(names[row]) for row, _ in foreseen.late})
-    unclear = [(each.submission.shown_name, _unclear(each)) for each in foreseen.plans]
+def forecast_lines(forecast: Forecast) -> list[str]:
+    """Return the lines of text to show below the table."""
+    reasons = Counter(why for each in forecast.plans for why in each.reasons.values())
+    names = people_of(forecast.kept)
+    late = sorted({str(names[row]) for row, _ in forecast.late})
+    unclear = [(each.submission.shown_name, _unclear(each)) for each in forecast.plans]
     lines = [line(f"{name}: {' '.join(what)}") for name, what in unclear if what]
-    lines += [_would(text) for text in about_run(foreseen.summary)]
-    again = [p.submission.shown_name for p in foreseen.plans if {*p.reasons.values()} - {NEW}]
+    lines += [_would(text) for text in about_run(forecast.summary)]
+    again = [p.submission.shown_name for p in forecast.plans if {*p.reasons.values()} - {NEW}]
     if again:
         lines.append(line(f"Would be graded again, so marks may change: {', '.join(again)}."))
     if late:
         lines.append(line(f"Late: {counted(len(late), 'submission')} ({', '.join(late)})."))
     of_each = ", ".join(f"{number} {why}" for why, number in reasons.most_common())
-    graded = counted(foreseen.summary.graded, "submission")
+    graded = counted(forecast.summary.graded, "submission")
     lines.append(f"A run would grade {graded}{f' (problems: {of_each})' if of_each else ''}.")
     lines.append("This was a dry run: nothing was graded, and nothing was written.")
-    return [*lines, *about_book(foreseen.summary)]
+    return [*lines, *about_book(forecast.summary)]
 
 
 def _would(text: str) -> str:

@@ -1,7 +1,7 @@
 """Grade submissions in a process of the pool, one after the other.
 
-The process has loaded the tests and never runs a student's code, which runs in the sandbox. The
-process loads torch; the command that started it does not.
+The process loads torch and the tests. It never runs student code, which runs in the sandbox. The
+command that starts the process does not load torch.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ if sys.platform != "win32":
     import resource
 
 _MEMORY = 1 << 30
-"""The memory limit in bytes for recording the reference and judging messages. Tests of the
-course need less than a third of it."""
+"""The memory limit in bytes for recording the reference and for judging workers' messages.
+
+The tests of the course need less than a third of this limit."""
 
 
 def serve(
@@ -42,13 +43,13 @@ def serve(
     """Grade submissions from a connection until it is closed.
 
     Args:
-        connection: receives submissions and their time limits, and sends back the result of
-            `answer`.
+        connection: receives a submission and its time limit in seconds. The return value of
+            `answer` is sent back.
         prefork_server: the connection to this process's prefork server, if there is one.
         course: the course with the tests.
         settings: seed, limits and level of isolation.
         needed: ids of the problems that submissions may contain.
-        core: the only core to grade on; None for any.
+        core: the only core to grade on; None for all cores.
     """
     with suppress(EOFError, BrokenPipeError):
         try:
@@ -58,7 +59,7 @@ def serve(
                     submission, seconds = connection.recv()
                     connection.send(answer(submission, grader, seconds))
         except InternalError as error:
-            connection.recv()  # closing with an unread message could lose the answer
+            connection.recv()  # closing with an unread message could lose the reply
             connection.send(str(error))
         except CourseError as error:
             while True:  # a new process would fail in the same way
@@ -69,7 +70,7 @@ def serve(
 def limit_memory(size: int) -> None:
     """Limit the bytes that this process may allocate from now on. Linux only.
 
-    Messages of workers have separate limits. A test that needs more memory for a message fails.
+    A test fails if judging a worker's message needs more memory.
     """
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[5])
@@ -105,34 +106,34 @@ def grader_for(
 
     Args:
         course: the course with the tests.
-        settings: limits and level of isolation, and the seed.
-        core: the only core to grade on; None for any.
+        settings: seed, limits and level of isolation.
+        core: the only core to grade on; None for all cores.
         prefork_server: the connection to this process's prefork server, if there is one.
-        needed: ids of the problems that submissions may contain; None for all.
+        needed: ids of the problems that submissions may contain; None for all problems.
 
     Raises:
         InternalError: the sandbox can't be started.
         CourseError: a test file can't be run.
     """
-    torch.set_num_threads(1)  # each core has a job, and small tensors need no second thread
+    torch.set_num_threads(1)  # other jobs use the other cores
     with sandbox_for(settings, prefork_server) as sandbox:
         grader = Grader(course, settings, sandbox, needed)
         # Existing objects are used until the end, so exclude them from garbage collection.
         gc.freeze()
         if core is not None:
-            sandbox.pin_to_core(core)  # loading the tests was faster with several threads
+            sandbox.pin_to_core(core)  # only now, because loading the tests uses several cores
         yield grader
 
 
 def answer(
     submission: Submission, grader: Grader, seconds: float | None = None
 ) -> SubmissionResult | str:
-    """Return the result of a submission, or a sentence about an error of the grader.
+    """Return the result of a submission. If the grader fails, return a sentence about the error.
 
     Args:
         submission: the submission to grade.
         grader: the grader.
-        seconds: the time limit of all calls of its code; None for the usual limit.
+        seconds: the time limit for all calls of student code; None for the default limit.
     """
     try:
         return grader.grade(submission, seconds)

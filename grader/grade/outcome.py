@@ -1,6 +1,4 @@
-"""Make the result of a submission from the results of its problems, or from an error of the
-grader.
-"""
+"""Build a submission's result from the results of its problems or from an error of the grader."""
 
 from __future__ import annotations
 
@@ -17,8 +15,7 @@ def assemble(
     grader_sha256: str,
     problems: list[ProblemResult],
 ) -> SubmissionResult:
-    """Return a submission's result that contains these problems, graded in this run or an earlier
-    run.
+    """Return a submission's result with problems that this run or earlier runs graded.
 
     The level of isolation is the weakest level of all problems. The submission time of each problem
     is the time of its file.
@@ -45,7 +42,12 @@ def _with_times(problem: ProblemResult, submission: Submission) -> ProblemResult
 
 
 def as_result(submission: Submission, answer: SubmissionResult | str) -> SubmissionResult:
-    """Return a result unchanged. Convert a sentence about an error of the grader to a result."""
+    """Return the result of a submission.
+
+    Args:
+        submission: the submission.
+        answer: the result, which is returned unchanged, or a sentence about an error of the grader.
+    """
     if isinstance(answer, SubmissionResult):
         return answer
     failed = internal_result(submission.name, answer)

@@ -21,7 +21,7 @@ FOR_AN_AUTOGRADER = (
 )
 """The subpackages that grade submissions and write reports."""
 
-MARKS_REST_ON = ("code", "diagnose", "run", "sandbox", "grade")
+MARKS_DEPEND_ON = ("code", "diagnose", "run", "sandbox", "grade")
 """The subpackages that marks depend on. Marks do not depend on the code that reads submissions,
 writes reports, or implements the commands of students and authors."""
 
@@ -36,12 +36,12 @@ def files_of(package: Path, folders: tuple[str, ...]) -> list[Path]:
 def files_used(package: Path, sources: Iterable[bytes], *, without: str = "") -> list[Path]:
     """Return the package's files that these sources import, directly or through other files.
 
-    An import in a function counts as well. An import with a computed name does not count.
+    Imports inside functions are included. Imports with a computed name are not.
 
     Args:
         package: the package's folder.
         sources: contents of Python files.
-        without: a subpackage to leave out, with the modules that only it imports.
+        without: a subpackage to leave out, together with the modules that only it imports.
     """
     sources = list(sources)
     packages = {package / "__init__.py"}

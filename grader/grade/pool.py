@@ -1,8 +1,8 @@
 """Grade many submissions in a few long-lived processes. Each process grades one submission at a
 time.
 
-The processes have loaded the tests and never run student code; see `job`. So if a process crashes,
-that is an error of the grader. Its submission gets the status `internal` and not a zero.
+The processes load the tests and never run student code; see `job`. Therefore a crash of a process
+is an error of the grader, and the submission gets the status `internal` instead of 0 points.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 
 from grader.course import Course
-from grader.grade.cores import cores_of_its_own
+from grader.grade.cores import reserved_cores
 from grader.grade.outcome import as_result
 from grader.grade.processes import Process, Start, processes, undisturbed
 from grader.grade.reference import reference_submission, require_full_marks
-from grader.grade.retries import alone, first_seconds, to_retry
+from grader.grade.retries import first_seconds, grade_again, to_retry
 from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
 from grader.result import Isolation, SubmissionResult
@@ -39,15 +39,16 @@ def grade_all(
     jobs: int,
     on_result: Callable[[SubmissionResult], None],
 ) -> None:
-    """Grade `submissions` in `jobs` processes, and report each result as soon as it is valid.
+    """Grade `submissions` in `jobs` processes, and report each result as soon as possible.
 
     The reference solutions are graded together with the first submissions. No result is reported
-    before the reference solutions have full marks. If a failure may have a different cause than the
-    student's code, for example if a test took too long, the problem is graded again at the end,
-    without other jobs at the same time. Then the second result counts.
+    before the reference solutions have full marks.
+
+    Some failures may not be caused by the student's code, for example if a test took too long. Such
+    a problem is graded again at the end, when no other job runs. Then the second result counts.
 
     Args:
-        submissions: the submissions, in any order. The problems in `files` of each are graded.
+        submissions: the submissions, in any order. All problems in their `files` are graded.
         course: the course with the tests.
         settings: seed, limits and level of isolation.
         jobs: the number of processes that grade at the same time.
@@ -58,7 +59,7 @@ def grade_all(
     """
     needed = {id for submission in submissions for id in submission.files}
     reference = reference_submission(course).only(needed)
-    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # graded from the end
+    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # taken from the end
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     gate = _Gate(on_result)
     start = partial(_start, course, settings, needed)
@@ -77,11 +78,11 @@ def grade_all(
                 elif ids:
                     doubtful.append((submission, result, ids))
                 else:
-                    gate.let(result)
+                    gate.report(result)
                 _give(job, waiting, None if waiting[-1:] == [reference] else first)
         for submission, result, ids in doubtful:
             job = pool.alive(pool.jobs[0])
-            on_result(alone(partial(_ask, job), submission, result, ids))
+            on_result(grade_again(partial(_ask, job), submission, result, ids))
 
 
 class _Gate:
@@ -91,15 +92,15 @@ class _Gate:
         self._on_result = on_result
         self._held: list[SubmissionResult] | None = []
 
-    def let(self, result: SubmissionResult) -> None:
-        """Report a result if the gate is open, otherwise hold it back."""
+    def report(self, result: SubmissionResult) -> None:
+        """Report a result if the gate is open. Otherwise hold it back."""
         if self._held is None:
             self._on_result(result)
         else:
             self._held.append(result)
 
     def open(self) -> None:
-        """Report the results held back, and all further results at once."""
+        """Report all results that were held back. Report later results immediately."""
         held, self._held = self._held or [], None
         for result in held:
             self._on_result(result)
@@ -111,14 +112,14 @@ class _Pool:
 
     Attributes:
         jobs: the processes, each with its current submission.
-        start: starts a process for a core.
+        start: a function that starts a process on a core.
     """
 
     jobs: list[_Grading]
     start: Callable[[int | None], _Grading]
 
     def alive(self, job: _Grading) -> _Grading:
-        """Return the job, or replace it with a new job if its process has ended."""
+        """Return the job. If its process has ended, replace the job with a new one."""
         if not job.process.is_alive():
             self.jobs[self.jobs.index(job)] = job = self.start(job.core)
         return job
@@ -128,11 +129,12 @@ class _Pool:
 def _pool(
     start: Callable[[Start, int | None], _Grading], isolation: Isolation, size: int
 ) -> Iterator[_Pool]:
-    """Yield new processes that grade, and end them with the context. After an exception, kill
-    them.
+    """Start processes that grade, and yield them.
+
+    At the end of the context, wait up to 5 seconds until they exit. After an exception, kill them.
     """
     size = max(1, size)
-    with cores_of_its_own(size) as cores, processes(isolation) as start_process:
+    with reserved_cores(size) as cores, processes(isolation) as start_process:
         pool = _Pool([], partial(start, start_process))
         try:
             for core in cores:
@@ -171,14 +173,14 @@ def _ready(pool: list[_Grading]) -> list[_Grading]:
 
 
 def _finish(job: _Grading) -> tuple[Submission, SubmissionResult]:
-    """Return the job's submission and its result, which may report an error of the grader."""
+    """Wait for the job, and return its submission and the result. A crash gives a result, too."""
     assert job.submission is not None
     submission, job.submission = job.submission, None
     try:
         answer = job.connection.recv()
     except (EOFError, OSError):
         job.process.join(5)
-        answer = f"the grader's process ended with {job.process.exitcode}"
+        answer = f"the grader's process ended with exit code {job.process.exitcode}"
     return submission, as_result(submission, answer)
 
 

@@ -1,4 +1,4 @@
-"""Prepare a run before grading, and summarize it; a dry run uses the same code."""
+"""Prepare a run before grading, and summarize it. Dry runs use the same code."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ class Prepared:
         plans: the problems to grade and to keep, for each submission.
         absent: the results of students who are not among the submissions.
         previous: the results of previous runs.
-        gradebook: the rows of the last run's gradebook.
-        common: the provenance of each problem, without the student's file.
-        people: the identity of a student, by each name or identity that `names.csv` lists.
+        gradebook: the rows of the last run's gradebook, by identity.
+        common: the provenance of each problem without the student's file, by problem id.
+        people: the students in `names.csv`: a name or identity of a student, by the name or
+            identity of a submission.
         is_whole: whether the submissions are the whole class.
         about_files: sentences about the names of result files and about replaced files.
     """
@@ -79,28 +80,30 @@ class Prepared:
         return {each.submission.name for each in self.plans}
 
     def rows_of(self, same: SamePeople) -> set[str]:
-        """Return the names of the gradebook rows of the submissions."""
+        """Return the names of the gradebook rows that contain the submissions."""
         return {same.row_of.get(name, name) for name in self.names}
 
     def require_book(self, book: GradebookFolder, course: Course, settings: Settings) -> None:
         """Check before grading that each line of the instructor's files can be applied.
 
         Raises:
-            UsageError: a line can't be applied. The text names it and a correction.
+            UsageError: a line can't be applied. The message names the line and a correction.
         """
         problems = course.problems()
-        tests = _foreseen(problems, book)
+        ungraded = _ungraded(problems, book)
         results = [
-            assemble(each.submission, settings, "", each.foreseen(tests)) for each in self.plans
+            assemble(each.submission, settings, "", each.with_ungraded(ungraded))
+            for each in self.plans
         ]
         results += self.absent
         same = same_people(results, self.people, book.roster)
         rows = same.rows(results)
         try:
             is_whole = self.is_whole or bool(self.absent)
-            made = ClassBook(rows, book, same.also, [*tests], is_whole=is_whole)
+            made = ClassBook(rows, book, same.also, [*ungraded], is_whole=is_whole)
             made.require_followed()
-        except UsageError as error:  # perhaps two rows belong to one person
+        except UsageError as error:
+            # The reason may be that two rows belong to one person.
             asked = perhaps_the_same(rows, self.rows_of(same), self.people, book.roster)
             raise UsageError("\n".join([str(error), *asked])) from None
 
@@ -119,12 +122,12 @@ class Prepared:
 
         Args:
             rows: the results of the whole class, with the adjustments from the instructor's files.
-            same: the results that belong in the same row.
-            matched: the class matched with its roster.
+            same: the results that belong in the same row of the gradebook.
+            matched: the submissions of the class, matched with the roster.
             book: the instructor's files.
             about_book: remarks on the instructor's files.
             asked: questions to the instructor about corrections and names.
-            pending: the row and the column of each mark that is still missing.
+            pending: the row and the column in the gradebook of each mark that is still missing.
         """
         rows = sorted(rows, key=lambda row: row.submission)
         shown = [row.without_skipped() for row in rows]
@@ -158,7 +161,7 @@ class Prepared:
         )
 
     def _is_of_one_problem(self) -> bool:
-        """Return whether all submissions are for the same single problem."""
+        """Return whether all submissions contain one problem, the same one, of a larger course."""
         asked = {tuple(each.submission.files) for each in self.plans}
         return len(self.common) > 1 and [len(ids) for ids in asked] == [1]
 
@@ -184,7 +187,7 @@ def prepare(
     previous = load_previous(out / RESULTS)
     require_same_course(previous, course, out)
     submissions, about_files = named_as_before(submissions, previous)
-    submissions = _asked_for(submissions, course, part)
+    submissions = _requested(submissions, course, part)
     names = {each.name for each in submissions}
     absent = [result for name, result in previous.results.items() if name not in names]
     says_whole = len(submissions) > 1 if is_whole is None else is_whole
@@ -202,12 +205,13 @@ def prepare(
     )
 
 
-def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
-    """Return a result with full marks for the current tests of each problem, by the problem's id.
+def _ungraded(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
+    """Return a result for each problem as if all current tests had failed, by problem id.
 
-    If the instructor corrected no single test of a problem, the result has only one test. The cases
-    of a parametrized test are known only after loading the tests, which takes seconds. Therefore
-    they are loaded only if the instructor corrected a single case.
+    The results are used to check the instructor's corrections before grading. If no correction
+    names a test of a problem, its result contains only one test. The cases of a parametrized test
+    are known only after loading the tests, which takes seconds. Therefore the tests are loaded only
+    if a correction names a case.
     """
     lines = [line for line in read_lines(book.folder, Correction) if line.test]
     results = {}
@@ -226,14 +230,17 @@ def _foreseen(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, P
 
 
 def points_of_cases(_: object, problem: Problem) -> dict[str, float]:
-    """Return the points of each case of each test. Called in a process that may load the tests."""
+    """Return the points of each case of each test, by the id of the case.
+
+    The function loads the tests, so it is called in a separate process.
+    """
     from grader.run.collecting import collect
 
     return {test.id: test.points for test in collect([problem], problem.folder.parents[1])}
 
 
 def _points_of_tests(problem: Problem) -> dict[str, float]:
-    """Return the points of each test of a problem by name, without running the file.
+    """Return the points of each test of a problem, by the test's name. Do not run the test file.
 
     Raises:
         CourseError: the file is not valid Python.
@@ -253,14 +260,14 @@ def _points_of_tests(problem: Problem) -> dict[str, float]:
 
 
 def _points(decorator: ast.expr) -> float:
-    """Return the points in `@pytest.mark.points(2)`; 0 for any other decorator."""
+    """Return the argument of the decorator `@pytest.mark.points`; 0 for any other decorator."""
     match decorator:
         case ast.Call(func=ast.Attribute(attr="points"), args=[ast.Constant(float() | int() as n)]):
             return n
     return 0
 
 
-def _asked_for(
+def _requested(
     submissions: Iterable[Submission], course: Course, part: str | None
 ) -> list[Submission]:
     """Return the submissions with only the problems of this part. Skip optional problems that were

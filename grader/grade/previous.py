@@ -64,7 +64,7 @@ def read_result(path: Path) -> SubmissionResult:
     """Return the result in a file.
 
     Raises:
-        ValueError: the file is damaged or can't be read. The text has the reason.
+        ValueError: the file is damaged or can't be read. The message contains the reason.
     """
     if not path.is_file():
         raise ValueError("it is not a file")
@@ -90,27 +90,27 @@ class Previous:
 
     Attributes:
         results: the readable results, one for each identity.
-        damaged: the reason why a result can't be read, for each damaged result.
+        damaged: the reason why a result can't be read, by the name of the submission.
     """
 
     results: dict[str, SubmissionResult] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)
 
     def of(self, submission: Submission) -> SubmissionResult | None:
-        """Return the result with the identity of a submission."""
+        """Return the previous result of a submission, or None. The identities must be equal."""
         result = self.results.get(submission.name)
         return result if result and result.who == submission.identity else None
 
     def why_none(self, name: str) -> str:
-        """Return the reason to grade a submission for which there is no previous result."""
+        """Return the reason to grade a submission without a readable previous result."""
         return _DAMAGED if name in self.damaged else NEW
 
 
 def require_this_version(folder: Path) -> None:
-    """Check that a folder has no results in another version of the format.
+    """Check that all results in a folder have the current version of the format.
 
     Raises:
-        UsageError: the folder has such results. No file was changed.
+        UsageError: a result has another version.
     """
     for path in _results_in(folder):
         with suppress(OSError), path.open("rb") as file:
@@ -160,10 +160,10 @@ def keep_aside(previous: Previous, names: Collection[str], folder: Path) -> None
 
 
 def require_same_course(previous: Previous, course: Course, folder: Path) -> None:
-    """Check that the course has all problems for which a folder of reports has results.
+    """Check that a folder of reports contains only results of problems in this course.
 
     Raises:
-        UsageError: the folder has results of other problems.
+        UsageError: the folder contains results of other problems.
     """
     results = previous.results.values()
     ids = {problem.id for each in results for problem in each.problems if problem.id}
@@ -178,11 +178,10 @@ def require_same_course(previous: Previous, course: Course, folder: Path) -> Non
 def named_as_before(
     submissions: Iterable[Submission], previous: Previous
 ) -> tuple[list[Submission], list[str]]:
-    """Return the submissions, with the names of their previous results, and remarks about new
-    names.
+    """Return the submissions under the names of their previous results, and remarks.
 
-    A new student never gets the result file of another student, even if the other student was
-    renamed or two hashes are equal.
+    A new student never overwrites the result file of another student, even if the other student was
+    renamed or the hashes in two names are equal. Each remark reports that a name was already used.
     """
     names = {result.who: name for name, result in previous.results.items()}
     taken = {name.lower() for name in names.values()}
@@ -207,21 +206,20 @@ class Plan:
     """The plan for one submission.
 
     Attributes:
-        submission: the submission. Each file that was submitted before has its earlier time.
-        kept: the results that are still valid or of problems not submitted now, by problem id.
-        reasons: the reasons for grading the other problems, by problem id.
+        submission: the submission. An unchanged file keeps the time of its first submission.
+        kept: the previous results to keep, by problem id. They are still valid, or their problem is
+            not part of the submission.
+        reasons: the reason for grading each of the other problems, by problem id.
     """
 
     submission: Submission
     kept: dict[str, ProblemResult] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
-    def foreseen(self, graded: Mapping[str, ProblemResult]) -> list[ProblemResult]:
-        """Return the kept results, and the results in `graded` for the problems that a run would
-        grade.
-        """
+    def with_ungraded(self, ungraded: Mapping[str, ProblemResult]) -> list[ProblemResult]:
+        """Return the kept results, and the results in `ungraded` of the problems to grade."""
         files = self.submission.files
-        new = [replace(graded[id], sha256=files[id].sha256) for id in self.reasons]
+        new = [replace(ungraded[id], sha256=files[id].sha256) for id in self.reasons]
         return [*self.kept.values(), *new]
 
 
@@ -232,15 +230,14 @@ def plan(
     *,
     fresh: bool,
 ) -> Plan:
-    """Return the plan for a submission: the results to keep, and the problems to grade with the
-    reasons.
+    """Return the plan for a submission: the results to keep, and the problems to grade.
 
     The results of problems that are not part of the submission are kept.
 
     Args:
         submission: the submission.
         previous: the results of previous runs.
-        common: the current provenance of each problem except the student's file.
+        common: the current provenance of each problem without the student's file.
         fresh: whether to grade everything again.
     """
     result = previous.of(submission)
@@ -295,10 +292,9 @@ def _is_replaced(submission: Submission, previous: Previous) -> bool:
 
 
 def _as_first_seen(submission: Submission, known: Mapping[str, ProblemResult]) -> Submission:
-    """Return the submission, in which the time of each unchanged file is that of its first
-    submission.
+    """Return the submission, in which unchanged files have the time of their first submission.
 
-    Some platforms have only one time for a whole repository, which is the time of the last push.
+    Some platforms report only one time for a whole repository: the time of the last push.
     """
     files = {
         id: _first_time(file, known[id]) if id in known and known[id].sha256 else file
@@ -316,7 +312,7 @@ def _first_time(file: StudentFile, old: ProblemResult) -> StudentFile:
 
 
 def _changed(old: ProblemResult, now: Provenance) -> list[str]:
-    """Return the names of the entries of an old result's provenance that have changed."""
+    """Return the names of the provenance entries that differ between an old result and `now`."""
     before = dict(old.provenance)
     return [name for name, value in now.items() if before.get(name, "") != value]
 
@@ -324,11 +320,11 @@ def _changed(old: ProblemResult, now: Provenance) -> list[str]:
 def outdated(
     results: Iterable[SubmissionResult], common: dict[str, Provenance]
 ) -> dict[str, list[str]]:
-    """Return the changed entries of provenance for each problem with outdated marks.
+    """Return the names of the changed provenance entries, for each problem with outdated marks.
 
     Args:
         results: the results of the whole class.
-        common: the current provenance of each problem except the student's file.
+        common: the current provenance of each problem without the student's file.
     """
     changed: dict[str, set[str]] = {id: set() for id in common}
     for problem in (p for result in results for p in result.problems if p.id in common):

@@ -1,7 +1,7 @@
-"""Start the trusted processes of a run, which contain the tests. The command loads no torch.
+"""Start the trusted processes of a run. They load the tests and torch; the command does not.
 
 With a sandbox, each process is forked from a process that has loaded torch, and has a prefork
-server. Otherwise each process is a new interpreter that loads torch, without a prefork server.
+server. Without a sandbox, each process is a new interpreter and has no prefork server.
 """
 
 from __future__ import annotations
@@ -43,17 +43,18 @@ class Process(Protocol):
 
 
 Start = Callable[..., tuple[Process, Connection]]
-"""Starts a process that calls a function, which is named as `package.module:function`.
+"""Starts a process that calls a function, and returns the process and a connection to it.
 
-The first two arguments of the function are a connection to this process, and a connection to a
-prefork server or None. The function is passed as a name, so that this process need not import
-modules that load torch.
+The first argument is the name of the function as `package.module:function`, so that this process
+need not import modules that load torch. The remaining arguments are passed on to the function.
+Before them, the function gets a connection to this process, and a connection to a prefork server or
+None.
 """
 
 
 @contextmanager
 def processes(isolation: Isolation = Isolation.SANDBOX, *, beside: bool = True) -> Iterator[Start]:
-    """Yield a function that starts processes. The processes end with this context.
+    """Yield a function that starts processes. The processes exit at the end of the context.
 
     Args:
         isolation: the isolation of student code.
@@ -88,7 +89,7 @@ def call_apart(function: str, isolation: Isolation, *arguments: Any) -> Any:
                 is_value, result = connection.recv()
             except (EOFError, OSError):
                 process.join(_GRACE_SECONDS)
-                reason = f"the grader's process ended with {process.exitcode}"
+                reason = f"the grader's process ended with exit code {process.exitcode}"
                 raise InternalError(reason) from None
             except BaseException:
                 process.kill()
@@ -107,7 +108,7 @@ def answer_call(
     function: str,
     arguments: tuple[Any, ...],
 ) -> None:
-    """Call the function of `call_apart` in its process, and send the result."""
+    """Call `function` in the process that `call_apart` started, and send the result back."""
     try:
         answer = True, pkgutil.resolve_name(function)(prefork_server, *arguments)
     except (CourseError, InternalError, SubmissionError, UsageError) as error:
@@ -118,8 +119,9 @@ def answer_call(
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C and hangup in this context. Processes that are started in it always ignore
-    them.
+    """Ignore Ctrl-C and hangup signals in this context.
+
+    Processes that are started in the context ignore these signals until they exit.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -16,14 +16,14 @@ from typing import Any
 from grader.code.course_modules import modules_used
 from grader.course import Course, Problem
 from grader.files import sha256_of
-from grader.grade.packing import MARKS_REST_ON, files_of
+from grader.grade.packing import MARKS_DEPEND_ON, files_of
 from grader.grade.settings import Settings
 from grader.intake.handed_in import StudentFile
 from grader.result import Isolation, Provenance
 
 
 def grader_sha256(course: Course) -> str:
-    """Return a hash over the files of grader and course that marks depend on."""
+    """Return a hash of all files of the grader and the course that marks depend on."""
     digest = hashlib.sha256(code_sha256().encode())
     for problem in course.problems():
         digest.update(tests_sha256(course, problem).encode())
@@ -32,20 +32,20 @@ def grader_sha256(course: Course) -> str:
 
 @cache
 def code_sha256() -> str:
-    """Return a hash over the part of the grader that marks depend on.
+    """Return a hash of the grader's files that marks depend on.
 
     The hash is cached, because changed files do not affect a running program.
     """
     package = Path(__file__).resolve().parents[1]
-    files = files_of(package, MARKS_REST_ON)
+    files = files_of(package, MARKS_DEPEND_ON)
     return sha256_of({path.relative_to(package).as_posix(): path for path in files})
 
 
 def tests_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash over a problem's tests, its solution, and the modules and data of both.
+    """Return a hash of a problem's tests, probe and solution, and of their modules and data.
 
-    The probe is included, because the diagnosis depends on it, although marks do not. The catalogue
-    of mistakes has a separate hash (`words`), because new names can be added to a kept result.
+    Marks do not depend on the probe, but diagnoses do. The catalogue of mistakes has a separate
+    hash, `words_sha256`, because new names of mistakes can be added to a result without grading.
     """
     data = [path for path in problem.folder.glob("*.json") if path != problem.fingerprints]
     asked = [p.read_bytes() for p in (problem.test_file, problem.probe_file) if p.is_file()]
@@ -60,7 +60,7 @@ def tests_sha256(course: Course, problem: Problem) -> str:
 
 
 def words_sha256(problem: Problem) -> str:
-    """Return the hash of a problem's mistakes and their sentences; empty if it has none."""
+    """Return a hash of a problem's catalogue of mistakes, or "" if the problem has none."""
     path = problem.fingerprints
     return sha256_of({path.name: path}) if path.is_file() else ""
 
@@ -71,8 +71,9 @@ def torch_version() -> str:
 
 
 def torch_cuda() -> str | None:
-    """Return the version of CUDA of this torch without loading torch; None for a build without
-    CUDA.
+    """Return the CUDA version of the installed torch without loading torch.
+
+    Return None for a build without CUDA.
     """
     return _about_torch().get("cuda")
 
@@ -96,11 +97,12 @@ def common_provenance(course: Course, settings: Settings) -> dict[str, Provenanc
 
 
 def provenance(file: StudentFile, common: Provenance) -> Provenance:
-    """Return the provenance of a problem's marks. They are valid while their provenance is
-    unchanged.
+    """Return the provenance of a problem's marks.
+
+    The marks are valid as long as their provenance does not change.
 
     Args:
         file: the student's file.
-        common: the problem's entry of `common_provenance`.
+        common: the problem's entry in the result of `common_provenance`.
     """
     return {"submission": file.sha256 or file.reason, **common}

@@ -1,4 +1,4 @@
-"""Run a problem's tests in workers, which send records, and judge the records here.
+"""Run a problem's tests in workers, and judge the records that the workers send.
 
 Visible and hidden tests, and tests with different forbidden functions, run in separate workers.
 Visible tests run first. If a worker ends or hangs, the current test fails, and the remaining tests
@@ -45,7 +45,7 @@ _NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 
 class _InWorkers:
-    """Loads no student's file, because the files of the session are loaded only in workers."""
+    """A session's loader that loads no file, because workers load the students' files."""
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> NoReturn:
         """Raise an error, because no student code may run in this process."""
@@ -56,7 +56,7 @@ class _InWorkers:
 
 
 IN_WORKERS = _InWorkers()
-"""The loader of sessions with tests that run in workers. It loads no file."""
+"""The loader for sessions with tests that run in workers."""
 
 
 class RecordedTests:
@@ -64,7 +64,7 @@ class RecordedTests:
 
     Args:
         tests: all tests of the problems.
-        sandbox: runs student code.
+        sandbox: the sandbox for student code.
         quotes_hidden: whether results may contain text from a worker with hidden tests. This text
             could reveal hidden inputs, so only instructors may read it.
     """
@@ -104,7 +104,7 @@ class RecordedTests:
         recording.
 
         Args:
-            session: receives the results, and has the seed.
+            session: the session to which the results are added. It contains the seed.
             problem: the problem.
             file: the student's file.
             budget: the limits of the submission.
@@ -132,7 +132,7 @@ class RecordedTests:
         return run
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:
-        """Return the expectation for the records of a test in runs with this seed."""
+        """Return the expected record of a test in runs with this seed."""
         if (test, seed) not in self._expected:
             reference = OpenModule(test.tests.solution)
             session = Session(reference, hidden=True, seed=seed, watch=False, diagnose=False)
@@ -146,8 +146,9 @@ class RecordedTests:
         source: bytes,
         budget: SubmissionBudget,
     ) -> Recorder:
-        """Return the connection to a new worker that runs these tests. They must be of the same
-        kind.
+        """Return the connection to a new worker that runs these tests.
+
+        The tests must have the same `_kind`.
         """
         steps = order([(test, self.expected(test, seed)) for test in tests], seed)
         first = tests[0]
@@ -157,13 +158,13 @@ class RecordedTests:
     def prober(
         self, problem: Problem, forbidden: tuple[str, ...], source: bytes, budget: SubmissionBudget
     ) -> Recorder:
-        """Return the connection to a new worker that probes code without forbidden functions."""
+        """Return the connection to a new worker that runs the problem's probe on `source`."""
         probe, asked = self._probes[problem.id], probe_order(forbidden)
         return self._sandbox.record(probe, asked, source, forbidden, budget)
 
 
 def _kind(test: CollectedTest) -> tuple[bool, tuple[str, ...]]:
-    """Return the kind of a test. Tests of the same kind can run in one worker."""
+    """Return the half and the forbidden functions of a test. One worker runs one such kind."""
     return test.hidden, test.forbidden
 
 
@@ -172,14 +173,16 @@ class Recording:
     """The state of a run of one problem's tests on one file.
 
     Attributes:
-        tests: starts workers and returns expectations.
+        tests: the collected tests. This object starts workers and returns expected records.
         session: the test session, with the seed.
         source: the content of the student's file.
         budget: the limits of the submission.
         found: the verdict and the seconds of each test that ran.
-        messages: the workers' messages, by the test's id. They are kept only for an instructor.
-        tried: sentences about forbidden actions of the file during loading.
-        cannot_load: the verdict on all tests if the file can't be used.
+        messages: the worker's message for each test, by test id. It is empty unless an instructor
+            replays a test.
+        tried: sentences about forbidden actions of the file while it was loaded.
+        cannot_load: the verdict on all remaining tests if the file can't be loaded, or if too many
+            tests reached the time limit; otherwise None.
         timeouts: the number of tests that reached the time limit.
     """
 
@@ -194,7 +197,7 @@ class Recording:
     timeouts: int = 0
 
     def ask(self, tests: ProblemTests) -> dict[str, Answers]:
-        """Return the answers to the problem's probe, by part; empty if the worker sends no answers.
+        """Return the answers to the problem's probe, by part. Return {} if a worker fails.
 
         Raises:
             CannotLoad: the file can't be loaded.
@@ -226,15 +229,13 @@ class Recording:
         }
 
     def all_of(self, tests: Iterable[CollectedTest]) -> None:
-        """Run tests. Each kind of tests runs in separate workers."""
-        by_worker = sorted(
-            tests, key=_kind
-        )  # a stable sort, which keeps the order of the test file
+        """Run tests in workers. A worker runs only tests of the same `_kind`."""
+        by_worker = sorted(tests, key=_kind)  # keeps the order of the test file within a kind
         for _, some in groupby(by_worker, key=_kind):
             self._all_of_a_kind([*some])
 
     def _all_of_a_kind(self, tests: list[CollectedTest]) -> None:
-        """Run tests of one kind. Start a new worker when a worker can no longer be used."""
+        """Run tests of the same `_kind`. Start a new worker when a worker can no longer be used."""
         left = tests
         while left:
             if self.timeouts >= MOST_TIMEOUTS:
@@ -250,7 +251,7 @@ class Recording:
     def _in_one_worker(
         self, tests: list[CollectedTest]
     ) -> Iterator[tuple[CollectedTest, Verdict, float]]:
-        """Yield the verdicts on tests while their worker can be used."""
+        """Yield each test with its verdict and its seconds while the worker can be used."""
         seed = self.session.seed
         try:
             recorder = self.tests.recorder(tests, seed, self.source, self.budget)
@@ -277,8 +278,9 @@ class Recording:
             recorder.close()
 
     def _load(self, recorder: Recorder, *, hidden: bool) -> None:
-        """Read the worker's report on loading the file. Remove its text if the worker has hidden
-        tests.
+        """Read the worker's report on loading the file.
+
+        If the worker has hidden tests, do not show the text of the report.
         """
         try:
             report = LoadReport.read(recorder.receive()[0])

@@ -1,4 +1,4 @@
-"""Show a test's record next to the reference's, for the instructor who replays the test."""
+"""Show the recorded values of a replayed test next to the values of the reference."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MOST_CHECKS = 40
 
 
 def records_shown(expected: Expectation, student: bytes, reference: bytes) -> str:
-    """Return the call and both values of each check of a test, up to the first wrong value.
+    """Return a text with the call and both values of each check, up to the first wrong value.
 
     Args:
         expected: the expectation for the values of the test.
-        student: the message of a worker with the student's file. It may be invalid.
-        reference: the message of a worker with the reference.
+        student: the worker's message about the student's file. It may be invalid.
+        reference: the worker's message about the reference.
     """
     theirs, right = _RecordReader(student), _RecordReader(reference)
     lines: list[str] = []
@@ -45,7 +45,7 @@ def records_shown(expected: Expectation, student: bytes, reference: bytes) -> st
 
 
 class _Missing:
-    """Replaces the value of a check that a record does not have.
+    """A placeholder for the value of a check that is not in the record.
 
     Args:
         reason: the reason why the value is missing.
@@ -69,7 +69,7 @@ class _RecordReader:
             pass
 
     def value(self, check: Expected) -> Any:
-        """Return the value of the next check."""
+        """Return the recorded value of `check`, which must follow the previous check."""
         match self._left[:1]:
             case [[str(block)]] if block == check.block:
                 return _Missing("left out: the code is slow")
@@ -107,7 +107,7 @@ def _labelled(label: str, value: Any) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    """Return a short text about a value."""
+    """Return a short description of a value."""
     match value:
         case _Missing():
             return value.reason

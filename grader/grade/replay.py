@@ -29,14 +29,14 @@ from grader.text import plain
 
 @dataclass
 class Replay:
-    """The replay of a test.
+    """The result of replaying a test.
 
     Attributes:
         submission: the name of the submission.
         problem: the id of the problem.
         source: the test's source.
-        rerun: the new outcome.
-        graded: the graded results, by the test's id.
+        rerun: the outcome of the replay.
+        graded: the results of the graded run, by test id.
         notes: remarks on differences from the graded run.
     """
 
@@ -50,13 +50,13 @@ class Replay:
 
 @dataclass
 class Rerun:
-    """The outcome of a replayed test in its process.
+    """The outcome of a replayed test.
 
     Attributes:
-        tests: the results of each case of the test.
-        tracebacks: the traceback of each failed test, by the test's id.
+        tests: the result of each case of the test.
+        tracebacks: the traceback of each failed test, by test id.
         printed: the text that the student's code printed.
-        checks: the values of the code and the reference in each check, by the test's id.
+        checks: a text with the values of the student's code and of the reference, by test id.
     """
 
     tests: list[TestResult]
@@ -69,10 +69,12 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
     """Run a test again, alone, with the seed and the level of isolation of the graded run.
 
     Args:
-        path: a submission, or a class's path followed by a submission's name.
-        test: a test's name. A problem and `/` may precede it, and a case in brackets may follow.
+        path: the path of a submission, or the path of a class followed by a submission's name.
+        test: the name of a test. A problem and `/` may precede the name, and a case in brackets may
+            follow it.
         course: the course with the test.
-        settings: the limits. Its seed and its level are used only without a graded result.
+        settings: the limits. The seed and the level of isolation in it are used only if there is no
+            graded result.
         out: the folder of reports.
 
     Raises:
@@ -109,7 +111,7 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
 def _graded(
     submission: Submission, problem: Problem, previous: Previous, out: Path
 ) -> tuple[ProblemResult | None, list[str]]:
-    """Return the graded result of a submission's problem, or None, and remarks on the result."""
+    """Return the result of the graded run or None, and remarks on this result."""
     (submission,), _ = named_as_before([submission], previous)
     path = result_path(out / RESULTS, submission.name)
     if not path.exists():
@@ -131,13 +133,13 @@ def _graded(
 def find_one(
     path: Path, course: Course, only: Problem | None = None, previous: Previous | None = None
 ) -> Submission:
-    """Return the submission at a path, or the named submission in the folder of a class.
+    """Return the submission at a path, or the submission of this name in a class's folder.
 
     Args:
-        path: a submission, or a class's path followed by a submission's name.
+        path: the path of a submission, or the path of a class followed by a submission's name.
         course: the course.
-        only: the only problem to look for; None for all.
-        previous: the results of previous runs, with the names of submissions in reports.
+        only: the only problem to look for; None for all problems.
+        previous: the results of previous runs. The names in these results can be used in `path`.
 
     Raises:
         SubmissionError: there is no such submission, or more than one.
@@ -162,10 +164,10 @@ def find_one(
 
 
 def find_test(test: str, course: Course) -> tuple[Problem, str]:
-    """Return the problem and the test's name within it.
+    """Return the problem of a test, and the test's name without the problem.
 
     Raises:
-        UsageError: no problem has such a test, or several have.
+        UsageError: no problem or several problems have a test of this name.
     """
     place, _, name = test.rpartition("/") if "/" in test.partition("[")[0] else ("", "", test)
     problems = course.select([place] if place else [])
@@ -214,7 +216,7 @@ def _case(test: TestResult, replayed: Replay) -> Iterator[str]:
     yield f"{test.id}: {test.status}"
     graded = replayed.graded.get(test.id)
     if graded is not None and graded.status is not test.status:
-        yield f"  In the graded run, after the previous tests, it was {graded.status}."
+        yield f"  In the graded run, where other tests ran before it: {graded.status}."
     yield from _indented(test.message)
     for shown in (replayed.rerun.tracebacks, replayed.rerun.checks):
         if shown.get(test.id):

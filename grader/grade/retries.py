@@ -1,6 +1,6 @@
-"""Grade a submission again, alone, if its code is perhaps not the cause of a failure.
+"""Grade a submission again if its code may not be the cause of a failure.
 
-Such failures are:
+No other submission is graded at the same time. The failures are:
 
 - A test took too long while other submissions were graded at the same time.
 - A submission reached its first time limit, which is short so that slow code doesn't delay a class.
@@ -26,15 +26,16 @@ _FIRST_SECONDS = 20.0
 
 
 def first_seconds(settings: Settings) -> float:
-    """Return the first time limit of a submission in seconds, ten times the time of a correct one.
+    """Return the first time limit of a submission in seconds.
 
-    A submission that needs more time is graded again after all others, with the full time limit.
+    Correct submissions need about a tenth of this limit. A submission that exceeds it is graded
+    again after all others, with the full time limit.
     """
     return max(_FIRST_SECONDS, 2 * settings.call_seconds)
 
 
 def to_retry(submission: Submission, result: SubmissionResult, *, shared: bool) -> list[str]:
-    """Return the ids of the problems that have to be graded again.
+    """Return the ids of the problems to grade again.
 
     Args:
         submission: the graded submission.
@@ -51,16 +52,16 @@ def to_retry(submission: Submission, result: SubmissionResult, *, shared: bool) 
     ]
 
 
-def alone(
+def grade_again(
     grade: Callable[[Submission], SubmissionResult],
     submission: Submission,
     first: SubmissionResult,
     ids: list[str],
 ) -> SubmissionResult:
-    """Grade some problems again, alone, and return the first result with these problems replaced.
+    """Grade some problems again. Return the first result with the new results of these problems.
 
     Args:
-        grade: grades a submission.
+        grade: a function that grades a submission while no other submission is graded.
         submission: the graded submission.
         first: its first result.
         ids: the ids of the problems to grade again.

@@ -1,4 +1,4 @@
-"""Combine several results of one person as `names.csv` says, or list results to combine.
+"""Combine the results that belong to one person according to `names.csv`, and suggest lines for it.
 
 The saved results do not change. Results are combined only in reports, so a line can be removed from
 `names.csv` again.
@@ -26,8 +26,8 @@ from grader.text import cell, quoted
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
     """Return the submissions with the full names from the roster.
 
-    The identity of a Moodle group consists of its members, because its number is not that of a
-    participant.
+    The identity of a Moodle group consists of its members, because Moodle's number of the group
+    identifies no participant.
     """
     if not roster.entries:
         return [*submissions]
@@ -41,7 +41,7 @@ def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Subm
 
 
 def _with_members(submission: Submission, roster: Roster) -> Submission:
-    """Return the submission of a Moodle group with its members, if the roster lists them."""
+    """Add the members of a Moodle group to its submission if the roster lists them."""
     is_moodle = submission.identity.startswith("moodle:")
     entries = roster.group(submission.full_name) if is_moodle else []
     if not entries:
@@ -57,9 +57,11 @@ class SamePeople:
     """The results that belong to the same person.
 
     Attributes:
-        row_of: the name of the row for each result that belongs in the row of another result.
-        replaced: the problems of each result for which the result of a larger group counts.
-        also: the other names of a row's person, by the name of the row.
+        row_of: the name of the row, by the name of each result that belongs in the row of another
+            result.
+        replaced: the ids of the problems for which the result of a larger group counts, by the name
+            of the replaced result.
+        also: the other names and identities of a row's person, by the name of the row.
         unclear: a sentence for each line of `names.csv` that can't be applied.
     """
 
@@ -69,7 +71,7 @@ class SamePeople:
     unclear: Sequence[str]
 
     def rows(self, results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
-        """Return one result for each row. The results of one person are combined."""
+        """Combine the results of each person, and return one result for each row."""
         parts: dict[str, list[SubmissionResult]] = {}
         for result in sorted(results, key=lambda r: (r.submission in self.row_of, r.submission)):
             replaced = self.replaced.get(result.submission, ())
@@ -88,7 +90,8 @@ def same_people(
 
     Args:
         results: the results of the whole class.
-        people: the identity of a student, by each name or identity that `names.csv` lists.
+        people: the students in `names.csv`: a name or identity of a student, by the name or
+            identity of a submission.
         roster: the roster of the class.
 
     Raises:
@@ -123,7 +126,7 @@ def same_people(
                 replaced[other] = both_did
                 if _handed_in(old) - both_did:
                     continue
-            if other not in replaced and _are_two(together) and not _is_renamed(old, new, roster):
+            if other not in replaced and _overlap(together) and not _is_renamed(old, new, roster):
                 both = f"{quoted(by_name[other].who)} and {quoted(by_name[target].who)}"
                 unclear.append(
                     f"{NAMES_FILE}: {both} submitted the same problem, so they were not combined."
@@ -149,20 +152,22 @@ def _row(name: str, row_of: Mapping[str, str]) -> str:
     return name
 
 
-def _are_two(results: Iterable[SubmissionResult]) -> bool:
-    """Return whether several of the results have a file for the same problem."""
+def _overlap(results: Iterable[SubmissionResult]) -> bool:
+    """Return whether at least two of the results have a file for the same problem."""
     handed_in = [id for result in results for id in _handed_in(result)]
     return len(handed_in) > len(set(handed_in))
 
 
 def _has_joined(old: SubmissionResult, new: SubmissionResult) -> bool:
-    """Return whether one group has all members of the other group, and more."""
+    """Return whether the group of `new` contains all members of the group of `old`, and others."""
     return bool(old.members) and {*old.members} < {*new.members}
 
 
 def _is_renamed(old: SubmissionResult, new: SubmissionResult, roster: Roster) -> bool:
-    """Return whether two results have the same name and platform, and the roster has that name
-    once.
+    """Return whether `old` and `new` may be results of one student with a renamed account.
+
+    They must have the same name and platform, and the roster must contain the name exactly once.
+    Canvas accounts keep their number, so the function returns False for them.
     """
     platforms = {result.who.partition(":")[0] for result in (old, new)}
     is_same = _called(old) == _called(new) and len(platforms) == 1 and len(new.members) < 2
@@ -184,9 +189,7 @@ def _handed_in(result: SubmissionResult) -> set[str]:
 
 
 def _as_one(results: Sequence[SubmissionResult]) -> SubmissionResult:
-    """Combine the results of one person. For each problem, results with a readable file have
-    priority.
-    """
+    """Combine the results of one person. For each problem, prefer a result with a readable file."""
     first, *others = results
     if not others:
         return first
@@ -213,18 +216,17 @@ def perhaps_the_same(
     people: Mapping[str, str],
     roster: Roster,
 ) -> list[str]:
-    """Return suggested lines for `names.csv` about rows that may belong to the same person or
-    group.
+    """Suggest lines for `names.csv` about rows that may belong to the same person or group.
 
     Moodle gives students new numbers in each assignment, and a student may use another folder. Two
     rows belong to different people if both have a file for the same problem, or if both have a
-    current submission. There are two exceptions: a student who joined a group, and a renamed
-    account that is on the roster.
+    current submission. There are two exceptions: a student who joined a group, and a student on the
+    roster whose account was renamed.
 
     Args:
         rows: the rows of the whole class.
         here: the names of the current submissions.
-        people: the known lines of `names.csv`.
+        people: the students that `names.csv` already lists.
         roster: the roster of the class.
     """
     rows = [row for row in rows if row.who not in people]
@@ -247,14 +249,14 @@ def perhaps_the_same(
     if lines:
         lines = [
             f"Rows that may belong to the same student or group: {len(lines)}. Copy the correct "
-            f"lines to {NAMES_FILE}, below found,means,name, and run this again:",
+            f"lines to {NAMES_FILE}, below the line found,means,name, and run this command again:",
             *sorted(lines),
         ]
     return [*lines, *unclear]
 
 
 def _followed(rows: Sequence[SubmissionResult], here: Collection[str], roster: Roster) -> list[str]:
-    """Return a line for each earlier row that may belong to the same group as a new row."""
+    """Suggest a line for each earlier row that may belong to the same group as a current row."""
     now = [row for row in rows if row.submission in here]
     before = [row for row in rows if row.submission not in here]
     return [

@@ -26,7 +26,7 @@ from grader.sandbox.sandbox import Sandbox
 def sandbox_for(
     settings: Settings, prefork_server: socket.socket | None = None, *, capture: bool = False
 ) -> Sandbox:
-    """Return the sandbox for student code. The caller must enter it as a context.
+    """Return the sandbox for student code. The caller must use it as a context manager.
 
     Args:
         settings: limits and level of isolation.
@@ -52,7 +52,7 @@ class Grader:
         course: the course with the tests.
         settings: the settings. Only the seed is used.
         sandbox: the sandbox for student code.
-        needed: ids of the problems in the submissions; None for all.
+        needed: ids of the problems in the submissions; None for all problems.
 
     Attributes:
         sandbox: the sandbox for student code.
@@ -78,11 +78,11 @@ class Grader:
         self._tests = RecordedTests(Suite(asked, course.root).tests, sandbox)
 
     def grade(self, submission: Submission, seconds: float | None = None) -> SubmissionResult:
-        """Grade the problems for which a submission has an entry.
+        """Grade the problems in `submission.files`.
 
         Args:
             submission: the submission.
-            seconds: the time limit of all calls of its code; None for the usual limit.
+            seconds: the time limit for all calls of student code; None for the default limit.
         """
         session = Session(IN_WORKERS, hidden=True, seed=self._settings.seed)
         problems = [problem for problem in self._problems if problem.id in submission.files]

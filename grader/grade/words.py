@@ -1,8 +1,8 @@
 """Add names of mistakes to kept results when the catalogue has changed.
 
 Marks do not depend on these names, so a new mistake in the catalogue does not require a new run of
-the tests. Each result contains the wrong answers without a name, and these are compared with the
-new catalogue. Existing diagnoses do not change until the problem is graded again.
+the tests. Each result contains the wrong answers that matched no known mistake. They are compared
+with the new catalogue. Existing diagnoses do not change until the problem is graded again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ class Words:
         self._known = cache(_load)
 
     def renewed(self, result: ProblemResult) -> ProblemResult:
-        """Return a problem's result, with the names that the current catalogue adds to wrong
-        answers.
-        """
+        """Return a problem's result. Add mistakes of the current catalogue that match it."""
         problem = self._problems.get(result.id)
         if problem is None:
             return result
@@ -66,7 +64,7 @@ def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
 
 
 def _named_now(result: ProblemResult, known: Fingerprints) -> Iterable[Evidence]:
-    """Return the known mistakes that match the result's wrong answers without a name."""
+    """Return the known mistakes that match wrong answers for which the result names no mistake."""
     from grader.diagnose.fingerprints import with_deviations
     from grader.diagnose.naming import diagnose, kept_answers
 

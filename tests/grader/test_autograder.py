@@ -232,7 +232,7 @@ def test_versions_come_from_the_lock_file(tmp_path: Path, small_course: Course) 
         "torch==2.15.0",
     ]
     (small_course.root / "uv.lock").unlink()
-    with pytest.raises(CourseError, match="versions come from uv.lock"):
+    with pytest.raises(CourseError, match="package versions from uv.lock"):
         build(small_course, tmp_path, "sandbox", Policy.TITLES)
 
 

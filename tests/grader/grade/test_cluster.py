@@ -18,7 +18,7 @@ from grader.course import Course
 from grader.errors import InternalError, UsageError
 from grader.grade import cluster
 from grader.grade.class_run import grade_class
-from grader.grade.cores import cores_of_its_own, taken_by_others
+from grader.grade.cores import reserved_cores, taken_by_others
 from grader.grade.pool import grade_all
 from grader.grade.settings import Settings
 from grader.intake.handed_in import Submission
@@ -46,8 +46,8 @@ def test_a_dask_worker_limits_memory_while_it_grades(monkeypatch: pytest.MonkeyP
             return resource.getrlimit(resource.RLIMIT_DATA)
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    order = cluster._RunOfCluster(None, Settings(), ())
-    monkeypatch.setattr(cluster, "_desk", cluster._Desk(order, ReadsLimit(), lambda: None))
+    order = cluster._ClusterRun(None, Settings(), ())
+    monkeypatch.setattr(cluster, "_current", cluster._GraderOfRun(order, ReadsLimit(), lambda: None))
     limit, _ = cluster._grade(Submission("ada", {}), order, None)
     assert 0 < limit < 1 << 40
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
@@ -123,12 +123,12 @@ def test_two_runs_on_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2001, 2002, 2003})
     monkeypatch.setattr(os, "getpid", lambda: 2001)
     assert taken_by_others() == (0, 3)
-    with cores_of_its_own(2) as first:
+    with reserved_cores(2) as first:
         assert first == [2001, 2002]
         assert taken_by_others() == (2, 3)
-        with cores_of_its_own(2) as second:
+        with reserved_cores(2) as second:
             assert second == [2003, 2003]
-            with cores_of_its_own(2) as third:
+            with reserved_cores(2) as third:
                 assert third == [None, None]
     assert taken_by_others() == (0, 3)
 
@@ -238,11 +238,11 @@ def test_workers_with_a_different_course_are_refused(
     scheduler: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own = dict(cluster._what_counts(shared_course))
+    own = dict(cluster._versions(shared_course))
     address = scheduler.scheduler_address
     for what in ("the course", "Python", "torch"):
         here = own | {what: "another"}
-        monkeypatch.setattr(cluster, "_what_counts", lambda _, here=here: tuple(here.items()))
+        monkeypatch.setattr(cluster, "_versions", lambda _, here=here: tuple(here.items()))
         with pytest.raises(UsageError, match=f"^the worker on .* differs .* in: {what}"):
             cluster.grade_on_cluster(shared_class, shared_course, Settings(), address, print)
 

@@ -70,7 +70,7 @@ def grade(
     return grade_them
 
 
-LOST = "the grader's process ended with -9"
+LOST = "the grader's process ended with exit code -9"
 
 
 @pytest.mark.parametrize(

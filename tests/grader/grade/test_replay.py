@@ -104,7 +104,7 @@ def test_a_changed_file_is_reported(graded: Path, replayed: Callable[[str], Repl
     found = replayed("ada")
     assert found.notes == ["The file has changed since it was graded."]
     assert (
-        "test_hidden: passed\n  In the graded run, after the previous tests, it was error"
+        "test_hidden: passed\n  In the graded run, where other tests ran before it: error"
         in report(found)
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grader.grade.dry_run import foresee, foreseen_lines
+from grader.grade.dry_run import forecast_lines, make_forecast
 from grader.grade.preparing import prepare
 from grader.grade.settings import Settings
 from grader.gradebook.folder import GradebookFolder
@@ -99,6 +99,6 @@ def test_the_dry_run_reports_no_change_for_unchanged_bytes(term: Any, tmp_path: 
     submissions = find_submissions(week2, term.course)
     book = GradebookFolder(term.out.parent / "book")
     ready = prepare(submissions, term.course, Settings(), term.out, people={})
-    graded = foresee(ready, Settings(), book)
+    graded = make_forecast(ready, Settings(), book)
     assert graded.late == set()
-    assert not any("would change" in text for text in foreseen_lines(graded))
+    assert not any("would change" in text for text in forecast_lines(graded))
