@@ -303,7 +303,7 @@ def export(
     with reported_errors():
         from grader.grade.previous import RESULTS, load_previous
         from grader.grade.same_person import same_people
-        from grader.gradebook.export.exporting import Order, export_from
+        from grader.gradebook.export.exporting import ExportRequest, export_from
         from grader.gradebook.folder import open_gradebook_folder
         from grader.intake.names_file import NAMES_FILE, read_names
         from grader.text import line
@@ -315,7 +315,7 @@ def export(
         ids = [each.id for each in this_course().problems()]
         people = read_names(book_folder.path(NAMES_FILE), ids).people
         same = same_people(previous.results.values(), people, book_folder.roster)
-        order = Order(
+        request = ExportRequest(
             platform=platform,
             file=file,
             folder=reports,
@@ -330,7 +330,7 @@ def export(
             download=download,
         )
         rows = same.rows(previous.results.values())
-        messages = export_from(order, rows, [*previous.damaged])
+        messages = export_from(request, rows, [*previous.damaged])
     for text in [*about_book, *messages]:
         console.print(line(text), markup=False, soft_wrap=True)
 

@@ -23,15 +23,15 @@ from grader.gradebook.lines import (
     read_lines,
     undisputed,
 )
-from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, author, nearly
+from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, author, closest
 from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown, total
 from grader.text import counted, quoted, some
 
 _TESTS_ALIKE = 0.5
-"""The similarity of two names of tests from which one may be the new name of the other."""
+"""The smallest similarity of two test names at which one is suggested instead of the other."""
 
-_NAMED = 8
-"""The largest number of tests or problems to list in a message."""
+_MOST_LISTED = 8
+"""The maximum number of tests or problems to list in a message."""
 
 
 class ClassBook:
@@ -42,15 +42,15 @@ class ClassBook:
         book: the folder with corrections, points by hand, the late policy and the roster.
         also: other names of a student, by the name of the submission.
         problems: the ids of all problems of the course; empty if they are unknown.
-        is_whole: whether these are the results of the whole class. If not, a line about an unknown
-            student is not reported as an error.
+        is_whole: whether `results` contains the whole class. If not, a line about an unknown
+            student is not an error.
 
     Attributes:
-        matched: the class matched with its roster.
-        people: the students by name.
+        matched: the submissions of the class, matched with the roster.
+        people: finds students by name.
         results: the results with the full names from the roster and with new adjustments.
-        wrong: messages about lines that match nothing or contradict each other.
-        open: messages about missing submissions or marks.
+        wrong: messages about lines that match nothing, are invalid or contradict each other.
+        open: messages about missing submissions, missing marks and unknown submission times.
 
     Raises:
         UsageError: a file can't be read or is invalid.
@@ -80,7 +80,7 @@ class ClassBook:
         ids = {number_of(id) for id in problems}
         for id in self._policy.problems() if ids else ():
             if number_of(id) not in ids:
-                there = some([*problems], _NAMED)
+                there = some([*problems], _MOST_LISTED)
                 why = f"there is no problem {quoted(id)}; the problems are {there}"
                 self.wrong[f"{late_policy.FILE}: {why}."] = None
         self._lines = read_lines(book.folder, Correction)
@@ -94,35 +94,38 @@ class ClassBook:
         ]
         if files := self._of_unclear_lateness:
             self.open[
-                f"{counted(len(files), 'file')} came late by an unknown time, so no points were "
-                f"taken away: {', '.join(files)}. To take a share, set 'flagged' in "
+                f"{counted(len(files), 'file')} came late, but the time is unknown, so no "
+                f"points were deducted: {', '.join(files)}. To deduct a share, set 'flagged' in "
                 f"{late_policy.FILE}."
             ] = None
         self.open |= dict.fromkeys(self._lacking())
 
     @property
     def messages(self) -> list[str]:
-        """All messages; empty for an empty class."""
+        """All messages; none if there are no results."""
         return [*self.wrong, *self.open] if self.results else []
 
     def require_followed(self) -> None:
         """Check that each line of the instructor's files has an effect.
 
         Raises:
-            UsageError: some lines have no effect. The text contains lines to write instead.
+            UsageError: some lines have no effect. The message suggests other lines if possible.
         """
         if self.wrong:
             raise UsageError("\n".join(self.wrong))
 
     def is_late(self, result: SubmissionResult, problem: ProblemResult) -> bool:
-        """Return whether a problem was late, by the late policy or the platform's flag."""
+        """Return whether a problem was late.
+
+        If its deadline or its submission time is unknown, use the platform's flag.
+        """
         return self._policy.is_late(problem, self._extensions(result))
 
     def of_earlier_files(self, before: Mapping[str, SubmissionResult]) -> list[str]:
-        """Return a question about each correction for a student with a new file.
+        """Return a question about each correction of a problem with a new file.
 
         Args:
-            before: the results of the last run, by submission.
+            before: the rows of the last run, by the name of the submission.
         """
         return [
             f"{Correction.file}, line {line.number}: {result.shown_name} has submitted a new file "
@@ -135,11 +138,13 @@ class ClassBook:
         ]
 
     def lower_than_before(self, before: Mapping[str, SubmissionResult]) -> list[str]:
-        """Return a message for each mark that is lower than that of an earlier file in time. The
-        message contains a correction that restores the earlier mark.
+        """Return messages about new files with lower marks than earlier files.
+
+        A lower mark is reported only if the earlier file was not late. Each message is followed by
+        a correction that restores the earlier mark.
 
         Args:
-            before: the results of the last run, by submission.
+            before: the rows of the last run, by the name of the submission.
         """
         messages = []
         for result, new, old in self._new_files(before):
@@ -159,9 +164,7 @@ class ClassBook:
     def _new_files(
         self, before: Mapping[str, SubmissionResult]
     ) -> Iterator[tuple[SubmissionResult, ProblemResult, ProblemResult]]:
-        """Yield each problem with a new file: the submission, the new result and the previous
-        result.
-        """
+        """Yield the submission's result, the new result and the old result of each changed file."""
         for result in self.results:
             earlier = before.get(result.submission)
             of_problem = {problem.id: problem for problem in earlier.problems} if earlier else {}
@@ -189,7 +192,7 @@ class ClassBook:
         return self._policy.extended(self._own_extensions.get(result.submission, {}))
 
     def _by_person(self, lines: Iterable[Line]) -> dict[str, list[Line]]:
-        """Return the lines by the submission's name. Lines for the whole class have the key `*`."""
+        """Return the valid lines, by the name of the submission or by `*` for the whole class."""
         by_person: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             try:
@@ -202,25 +205,25 @@ class ClassBook:
                     advice = line.with_advice(str(error), "submission", error.instead)
                     self.wrong[advice] = None
             else:
-                if self._has_part(line, meant or self.results):
+                if self._applies(line, meant or self.results):
                     by_person[meant[0].submission if meant else EVERYBODY].append(line)
         return by_person
 
-    def _has_part(self, line: BookLine, results: Iterable[SubmissionResult]) -> bool:
-        """Return whether a line applies to a graded problem or test. If not, add a message."""
+    def _applies(self, line: BookLine, results: Iterable[SubmissionResult]) -> bool:
+        """Return whether a line applies to a graded problem or test. Otherwise add a message."""
         problems = [p for result in results for p in result.problems if line.concerns(p.id)]
         if any(line.parts(problem) for problem in problems):
             return True
         if problems:
             test = line.cells["test"]
             names = dict.fromkeys(name for t in problems[0].tests for name in (t.name, t.id))
-            near = nearly(test, names, _TESTS_ALIKE)
-            there = "" if near else f"; there are {some([*names], _NAMED)}"
+            near = closest(test, names, _TESTS_ALIKE)
+            there = "" if near else f"; there are {some([*names], _MOST_LISTED)}"
             why = f"{problems[0].id} has no test {quoted(test)}{there}"
             self.wrong[line.with_advice(why, "test", near)] = None
         elif self._problems and not any(map(line.concerns, self._problems)):
             why = f"there is no problem {quoted(line.problem)}"
-            near = nearly(line.problem, self._problems)
+            near = closest(line.problem, self._problems)
             self.wrong[line.with_advice(why, "problem", near)] = None
         else:
             who = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
@@ -229,7 +232,7 @@ class ClassBook:
         return False
 
     def _extensions_by_person(self) -> dict[str, Extensions]:
-        """Return the extensions by the name of the submission."""
+        """Return the extensions of each student, by the name of the submission."""
         by_person: dict[str, Extensions] = {}
         for name in self._policy.extensions:
             if name == EVERYBODY:
@@ -247,7 +250,7 @@ class ClassBook:
         return by_person
 
     def _lacking(self) -> list[str]:
-        """Return a message for each criterion that has points for some students but not for all."""
+        """Return a message about each criterion for which only some students have points."""
         names = readable_names(self.results)
         of_problem: defaultdict[str, dict[str, list[ByHand]]] = defaultdict(dict)
         for result in self.results:
@@ -275,7 +278,7 @@ class ClassBook:
 def _of(
     lines: Mapping[str, Sequence[Line]], result: SubmissionResult, problem: ProblemResult
 ) -> list[Line]:
-    """Return the lines about a problem of a submission, then those for the whole class."""
+    """Return the lines for a problem of a submission, followed by lines for the whole class."""
     both = [*lines.get(result.submission, ()), *lines.get(EVERYBODY, ())]
     return [line for line in both if line.concerns(problem.id)]
 

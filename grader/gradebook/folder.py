@@ -1,8 +1,7 @@
-"""Open the book, which is the folder with the instructor's files, such as corrections and the
-roster.
+"""Open the book: the folder with the instructor's files, such as corrections and the roster.
 
 The book should be under version control. The folder of reports need not be, because each run can
-create it again.
+create the reports again.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from grader.gradebook.roster import Roster, read_roster
 NAMES = "names.csv"
 
 FOLDER = "book"
-"""The default name of the folder, next to the reports."""
+"""The name of the default folder, which is next to the folder of reports."""
 
 FILES = (Correction.file, ByHand.file, late_policy.FILE, NAMES, roster.FILE)
 _NEAR = 0.8
-"""The similarity from which a name of a file counts as a misspelling of another name."""
+"""The smallest similarity at which a file name counts as a misspelling of another name."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,12 @@ class GradebookFolder:
         return read_roster(self.path(roster.FILE))
 
     def files_read(self) -> list[str]:
-        """Return a message that lists the existing files; empty for an empty folder."""
+        """Return a message that lists the existing files, or no message for an empty folder."""
         present = [name for name in FILES if self.path(name).exists()]
         return [f"The book: {self.folder} ({', '.join(present)})."] if present else []
 
     def files_unread(self, folder: Path) -> Iterator[str]:
-        """Yield a message for each file that is not read because its place or its name is wrong.
+        """Yield a message for each file that is not read because of its folder or its name.
 
         Args:
             folder: the folder to check: another folder, or the book itself.

@@ -1,10 +1,12 @@
-"""Read the late policy in `late.toml`, and compute deductions. Without the file there are none.
+"""Read the late policy from `late.toml`, and compute deductions.
 
-    per = "day"              # or "hour"; a day or an hour counts when it begins
-    share = 0.1              # of the reached points, lost for each day or hour
+If the file does not exist, there are no deductions. An example:
+
+    per = "day"              # or "hour"; each day or hour that has begun counts
+    share = 0.1              # the share of the points that is lost for each day or hour
     grace = "15 minutes"     # no deduction until this time after the deadline
     floor = 0.5              # the smallest share of the points that is kept
-    flagged = 0.2            # the share if a platform reports lateness without a time
+    flagged = 0.2            # the share that is lost if the time of a late file is unknown
     zone = "Europe/Berlin"   # the course's time zone
 
     [deadlines]
@@ -18,7 +20,7 @@
 `flagged` may differ by problem: `flagged = { 03 = 0, "*" = 0.2 }`.
 
 Days and weeks are calendar days in the course's time zone. For example, one day after Saturday
-20:00 is Sunday 20:00, also when the clocks change. Hours and minutes are exact. The deduction is
+20:00 is Sunday 20:00, even if the clocks change. Hours and minutes are exact. The deduction is
 rounded to hundredths of a point, and halves are rounded in the student's favour.
 """
 
@@ -45,7 +47,7 @@ from grader.text import quoted
 FILE = "late.toml"
 
 ALL = "*"
-"""Every problem."""
+"""The key for all problems."""
 
 _LENGTH = r"([0-9]{1,4}) *(minute|hour|day|week)s?"
 _YEARS = range(1990, 2200)
@@ -65,22 +67,20 @@ _FORMS = {
     "deadlines": "a table, under [deadlines], of lines such as 03 = 2026-11-02T23:59:00",
     "extensions": 'a table, under [extensions], of lines such as "Ada Lovelace" = "2 days"',
 }
-"""The valid content of each key, for messages."""
+"""A description of the valid values of each key, for error messages."""
 
 Chosen = TypeVar("Chosen")
 
 
 @dataclass(frozen=True)
 class Length:
-    """A length of time, as a number of calendar days plus an exact time."""
+    """A length of time: a number of calendar days plus an exact duration."""
 
     days: int = 0
     exact: timedelta = timedelta()
 
     def after(self, start: datetime) -> datetime:
-        """Return the time after `start` by this length. Days are calendar days in the zone of
-        `start`.
-        """
+        """Return `start` plus this length. Days are calendar days in the time zone of `start`."""
         if not self.days:
             return start.astimezone(UTC) + self.exact
         return _last(start + timedelta(days=self.days)) + self.exact
@@ -101,22 +101,22 @@ Extension = Length | datetime
 """An extension: a length of time after the deadline, or a new deadline."""
 
 Extensions = Mapping[str, Extension]
-"""The extensions of a person by problem, or `*` for all."""
+"""The extensions of a person, by problem. The key `*` means all problems."""
 
 
 class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of the file.
+    """The content of `late.toml`.
 
     Attributes:
         per: the unit of time, "day" or "hour".
         share: the share of the points that is lost for each unit that has begun.
         grace: the time after the deadline without a deduction.
         floor: the smallest share of the points that is kept.
-        flagged: the share that is lost if the time of a late file is unknown, for all problems
-            or by problem.
+        flagged: the share of the points that is lost if the submission time of a late file is
+            unknown: one share for all problems, or a share by problem.
         zone: the course's time zone.
-        deadlines: the deadlines by problem.
-        extensions: the extensions by person, or with the key `*` for everyone.
+        deadlines: the deadlines, by problem.
+        extensions: the extensions, by person. The key `*` means everyone.
     """
 
     per: Literal["day", "hour"] = "day"
@@ -129,7 +129,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
     extensions: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
-        """Check the relations between keys."""
+        """Check the values that depend on other values."""
         if not self.share and self.flagged is None:
             raise ValueError("it has neither 'share' nor 'flagged', so lateness would cost nothing")
         if self.share and not self.deadlines:
@@ -140,7 +140,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
     def extensions_of(self, person: str) -> Extensions:
-        """Return the extensions of a person by problem. `person` is a key in the file.
+        """Return the extensions of a person, by problem. `person` is a key of `extensions`.
 
         Raises:
             ValueError: an extension is invalid.
@@ -159,16 +159,19 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"the extension of {person} must be {form}") from None
 
     def problems(self) -> list[str]:
-        """Return the problems that the file names."""
+        """Return the problems for which the file contains a value."""
         flagged = self.flagged if isinstance(self.flagged, dict) else {}
         extensions = map(self.extensions_of, self.extensions)
         tables: list[Mapping[str, object]] = [self.deadlines, flagged, *extensions]
         return [id for id in dict.fromkeys(id for table in tables for id in table) if id != ALL]
 
     def _in_zone(self, time: datetime) -> datetime:
-        """Return a time in the file in the course's time zone.
+        """Convert a time from the file to the course's time zone.
 
-        If the clocks show an hour twice, the second one is used, in the students' favour.
+        If the clocks show a time twice, use the second time, in the students' favour.
+
+        Raises:
+            ValueError: the year is invalid, or the time zone is unknown.
         """
         if time.year not in _YEARS:
             raise ValueError(
@@ -180,18 +183,18 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return (time if time.tzinfo else _last(time.replace(tzinfo=zone))).astimezone(zone)
 
     def extended(self, personal: Extensions) -> Extensions:
-        """Return a person's extensions, together with everyone's extensions for other problems."""
+        """Return a person's extensions. For other problems, add the extensions of everyone."""
         return personal if ALL in personal else {**self.extensions_of(EVERYBODY), **personal}
 
     def deduction(
         self, problem: ProblemResult, points: float, extended: Extensions
     ) -> Adjustment | None:
-        """Return the deduction for lateness from a problem's points; None if there is none.
+        """Return the deduction for lateness from a problem's points, or None for no deduction.
 
         Args:
             problem: the graded problem, with the time at which it was submitted.
             points: the points without lateness.
-            extended: the person's extensions.
+            extended: the extensions for the person, as returned by `extended`.
         """
         times = self._times(problem, extended)
         if times is None:
@@ -208,28 +211,33 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return Adjustment(total([-taken]), reason) if taken else None
 
     def is_late(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether a problem was late, by its deadline or the platform's flag."""
+        """Return whether a problem was late.
+
+        If its deadline or its submission time is unknown, use the platform's flag.
+        """
         times = self._times(problem, extended)
         return problem.late if times is None else self._units(*times) > 0
 
     def is_unclear(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether a late problem has no deduction because its submission time is unknown."""
+        """Return whether a late problem has no deduction because a time or a share is unknown."""
         is_open = problem.late and self._flagged_share(problem, extended) is None
         return is_open and self._times(problem, extended) is None
 
     def _flagged_share(self, problem: ProblemResult, extended: Extensions) -> Decimal | None:
-        """Return the share that is lost if only a flag is known; None if the policy doesn't define
-        it.
+        """Return the share that is lost if a problem is late but the time is unknown.
+
+        Return None if the policy contains no such share, or if the student has an extension.
         """
         by_problem = self.flagged if isinstance(self.flagged, dict) else {ALL: self.flagged}
         share = _of(by_problem, problem.id)
-        # A platform's flag ignores the extensions in the file.
+        # The platform does not know the extensions in the file.
         is_extended = _of(extended, problem.id) is not None
         return None if share is None or is_extended else _exact(share)
 
     def _units(self, due: datetime, came: datetime) -> int:
-        """Return the number of days or hours that have begun between two times, without the grace
-        period.
+        """Return the number of days or hours that have begun between two times.
+
+        If `came` is within the grace period after `due`, return 0.
         """
         if came <= _length(self.grace).after(due):
             return 0
@@ -242,7 +250,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
     def _times(
         self, problem: ProblemResult, extended: Extensions
     ) -> tuple[datetime, datetime] | None:
-        """Return the due time and the time of submission of a problem; None if one is unknown."""
+        """Return the due time and the submission time of a problem; None if one is unknown."""
         due, came = _of(self.deadlines, problem.id), moment(problem.handed_in)
         due = self._in_zone(due) if due else None
         extension = _of(extended, problem.id)
@@ -256,14 +264,14 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 NO_POLICY = LatePolicy(flagged=0.0)
-"""Lateness costs nothing."""
+"""The policy without deductions."""
 
 
 def read_late_policy(path: Path) -> LatePolicy:
-    """Return the policy in a file; a policy without deductions if the file does not exist.
+    """Return the policy in a file. If the file does not exist, return `NO_POLICY`.
 
     Raises:
-        UsageError: the file cannot be read or understood.
+        UsageError: the file can't be read or is invalid.
     """
     if not path.exists():
         return NO_POLICY
@@ -276,9 +284,7 @@ def read_late_policy(path: Path) -> LatePolicy:
 
 
 def _explained(message: str) -> str:
-    """Return msgspec's message about an invalid key, replaced by a description of the valid
-    content.
-    """
+    """Return a clearer message than msgspec's message about an invalid key or value."""
     if unknown := re.search("unknown field `(.*)`", message):
         return f"{unknown[1]!r} is unknown; valid keys are {', '.join(sorted(_FORMS))}"
     key = re.search(r"`\$\.(\w+)", message)
@@ -286,7 +292,7 @@ def _explained(message: str) -> str:
 
 
 def moment(text: str) -> datetime | None:
-    """Return the time in a result; None if it is missing, invalid or without a zone."""
+    """Parse a submission time. Return None if it is missing, invalid or has no time zone."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -301,7 +307,7 @@ def _length(text: str) -> Length:
 
 
 def _zone(_: type, name: str) -> tzinfo:
-    """Return the time zone with this name, for msgspec."""
+    """Return the time zone with this name. msgspec calls this function."""
     try:
         return ZoneInfo(name)
     except (OSError, TypeError, ValueError, KeyError):
@@ -309,14 +315,15 @@ def _zone(_: type, name: str) -> tzinfo:
 
 
 def _last(time: datetime) -> datetime:
-    """Return the time in UTC of a local time. If the clocks show it twice or skip it, there are two
-    possible times, and the later one is returned.
+    """Convert a local time to UTC.
+
+    If the clocks show the local time twice or skip it, return the later of two possible times.
     """
     return max(time.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
 def _of(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
-    """Return the entry of a problem, by its number, or else the entry for all problems."""
+    """Return the entry with the number of a problem, or else the entry for all problems."""
     entries = [
         value for problem, value in by_problem.items() if number_of(problem) == number_of(id)
     ]
@@ -328,9 +335,7 @@ def _exact(share: float) -> Decimal:
 
 
 def _taken(points: float, share: Decimal) -> float:
-    """Return a share of points, rounded to hundredths. Halves are rounded in the student's
-    favour.
-    """
+    """Return the points to deduct, rounded to hundredths, with halves rounded down."""
     exact = _exact(points) * max(share, Decimal(0))
     return float(exact.quantize(Decimal("0.01"), ROUND_HALF_DOWN))
 

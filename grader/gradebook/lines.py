@@ -8,9 +8,9 @@
     canvas:1004,03,Style,4,5,Clear names; the mask is built twice.
     canvas:1005,03,Style,5,5,
 
-A correction sets a mark, or leaves tests out. A criterion adds points, which lateness and
-corrections do not change. Empty lines and lines that begin with `#` are skipped. If a line matches
-no student or problem, the run stops before grading.
+A correction sets a mark, or leaves tests out. A criterion adds points. Lateness and corrections do
+not change the points of a criterion. Empty lines and lines that begin with `#` are skipped. If a
+line matches no student or problem, the run stops before grading.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEAVE_OUT = "leave out"
 _COLUMNS = ("submission", "problem", "test", "mark", "reason")
 
 _LONGEST = 40
-"""The longest cell that is shown in full."""
+"""The maximum number of characters of a cell in a message."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class BookLine:
 
     Attributes:
         number: the line number.
-        cells: the cells by column.
+        cells: the text of each cell, by the name of the column.
         separator: the separator between cells.
     """
 
@@ -54,7 +54,7 @@ class BookLine:
 
     @property
     def submission(self) -> str:
-        """The name or identity of the student, or `*`."""
+        """The name or identity of a student, or `*` for the whole class."""
         return self.cells["submission"]
 
     @property
@@ -69,8 +69,9 @@ class BookLine:
 
     @property
     def value(self) -> object:
-        """The content of the line. Two lines about the same part contradict each other if it
-        differs.
+        """The mark or the points that the line sets.
+
+        Two lines with a common part and different values contradict each other.
 
         Raises:
             ValueError: a cell is invalid.
@@ -78,24 +79,29 @@ class BookLine:
         raise NotImplementedError
 
     def parts(self, problem: ProblemResult) -> frozenset[str]:
-        """Return the parts of a problem that the line is about."""
+        """Return the ids of the tests or criteria of a problem that the line changes."""
         raise NotImplementedError
 
     def concerns(self, problem: str) -> bool:
-        """Return whether the line applies to the problem with this id."""
+        """Return whether the line is about the problem with this id."""
         return problem == self.problem or number_of(problem) == self.problem.zfill(2)
 
     def without_effect(self, why: str) -> str:
-        """Return the message that this line has no effect, for a reason without a full stop."""
+        """Return the message that this line has no effect.
+
+        Args:
+            why: the reason, without a full stop.
+        """
         return f"{self.file}, line {self.number}, has no effect: {why}."
 
     def with_advice(self, why: str, column: str = "", instead: Sequence[str] = ()) -> str:
-        """Return the message that this line has no effect, with a corrected line.
+        """Return the message that this line has no effect, followed by corrected lines.
 
         Args:
             why: the reason, without a full stop.
             column: the column with the wrong text.
-            instead: the possible replacements for the wrong text.
+            instead: possible replacements for the wrong text. If there are none, the message
+                contains the line as a comment.
         """
         rows = [{**self.cells, column: each} for each in instead]
         lines = [csv_line(row.values(), self.separator) for row in rows]
@@ -128,7 +134,7 @@ class Correction(BookLine):
         return [test for test in problem.tests if self.test in ("", test.id, test.name)]
 
     def parts(self, problem: ProblemResult) -> frozenset[str]:
-        """Return the ids of the tests; for the whole problem, an empty text."""
+        """Return the ids of the tests. For the whole problem, return an empty id."""
         return frozenset(test.id for test in self.tests(problem)) if self.test else frozenset([""])
 
 
@@ -140,7 +146,7 @@ class ByHand(BookLine):
 
     @property
     def value(self) -> Adjustment:
-        """The adjustment that this line describes."""
+        """The points, the maximum and the comment of this line."""
         texts = self.cells["criterion"], self.cells.get("comment", "")
         points, most = (read_points(name, self.cells[name]) for name in ("points", "max"))
         if points > most:
@@ -149,11 +155,11 @@ class ByHand(BookLine):
 
     @property
     def key(self) -> str:
-        """The criterion, in small letters."""
+        """The name of the criterion in lower case."""
         return self.cells["criterion"].casefold()
 
     def parts(self, problem: ProblemResult) -> frozenset[str]:
-        """Return the criterion."""
+        """Return the key of the criterion."""
         return frozenset([self.key])
 
 
@@ -161,11 +167,11 @@ Line = TypeVar("Line", bound=BookLine)
 
 
 def read_lines(book: Path, kind: type[Line]) -> list[Line]:
-    """Return the lines of one of the instructor's files; empty if the file does not exist.
+    """Return the lines of one of the instructor's files. The file need not exist.
 
     Args:
         book: the folder of the files.
-        kind: the class of the lines.
+        kind: the class of the lines, which contains the name of the file.
 
     Raises:
         UsageError: the file can't be read, or some lines are invalid.
@@ -196,32 +202,32 @@ def read_lines(book: Path, kind: type[Line]) -> list[Line]:
 
 
 def read_criteria(book: Path) -> list[ByHand]:
-    """Return the points given by hand, from `criteria.csv` in the folder `book`.
+    """Return the lines of `criteria.csv` in the folder `book`.
 
     Raises:
-        UsageError: the file can't be read, some lines are invalid, or two lines give different
-            maxima for one criterion.
+        UsageError: the file can't be read, some lines are invalid, or two lines contain different
+            maxima for the same criterion.
     """
     lines = read_lines(book, ByHand)
     firsts: dict[tuple[str, str], ByHand] = {}
     for line in lines:
         first = firsts.setdefault((number_of(line.problem), line.key), line)
         if first.value.max != line.value.max:
-            out_of = f"out of {shown(first.value.max)} in line {first.number}"
+            out_of = f"worth {shown(first.value.max)} in line {first.number}"
             criterion = quoted(line.cells["criterion"])
             raise UsageError(f"{ByHand.file}, line {line.number}: {criterion} is {out_of}.")
     return lines
 
 
 def undisputed(lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, None]) -> list[Line]:
-    """Return the lines that no other line contradicts, without repetitions.
+    """Return the lines that no other line contradicts. Leave out repeated lines.
 
     A line for one student takes precedence over a line for the whole class.
 
     Args:
-        lines: the lines for a problem of one student.
-        problem: the result of the tests.
-        wrong: collects messages about lines without effect.
+        lines: the lines that apply to a problem of one student.
+        problem: the result of this problem.
+        wrong: messages about lines without effect are added to this dict.
     """
     kept: dict[frozenset[str], Line] = {}
     for line in sorted(lines, key=lambda line: line.for_everybody):
@@ -244,12 +250,12 @@ def undisputed(lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, N
 def corrected(
     problem: ProblemResult, lines: Sequence[Correction], wrong: dict[str, None]
 ) -> list[Adjustment]:
-    """Return the adjustments that these corrections make, first those of single tests.
+    """Return the adjustments that corrections make. Corrections of single tests come first.
 
     Args:
-        problem: the result of the tests.
-        lines: the corrections for this problem of one student.
-        wrong: collects messages about lines without effect.
+        problem: the result of a problem of one student.
+        lines: the corrections that apply to this problem.
+        wrong: messages about lines without effect are added to this dict.
     """
     changes: list[Adjustment] = []
     for line in sorted(undisputed(lines, problem, wrong), key=lambda line: not line.test):
@@ -269,14 +275,14 @@ def corrected(
 
 
 def correction_line(path: Path, submission: str, problem: str, mark: float, reason: str) -> str:
-    """Return a line of a file that sets the mark of a whole problem.
+    """Return a line of `corrections.csv` that sets the mark of a whole problem.
 
     Args:
-        path: the file, which determines the order of the columns. It need not exist.
+        path: the path of `corrections.csv`. If the file exists, the line has its columns.
         submission: the identity of the student.
         problem: the id of the problem, or its number.
         mark: the mark.
-        reason: the sentence that student and instructor read.
+        reason: a sentence that the student and the instructor read.
     """
     row = {"submission": submission, "problem": problem, "mark": shown(mark), "reason": reason}
     if not (path.exists() and path.read_bytes().strip()):
@@ -286,7 +292,7 @@ def correction_line(path: Path, submission: str, problem: str, mark: float, reas
 
 
 def number_of(problem: str) -> str:
-    """Return the number of a problem from its id or number."""
+    """Return the two-digit number of a problem. `problem` is its id or its number."""
     return problem.partition("-")[0].zfill(2)
 
 
@@ -294,9 +300,9 @@ def read_points(name: str, text: str, also: str = "") -> float:
     """Return the number of points in a cell.
 
     Args:
-        name: the column.
-        text: the cell.
-        also: a word that is also valid in the cell; empty for none.
+        name: the name of the column, for the error message.
+        text: the text of the cell.
+        also: a valid word for the cell, for the error message; may be empty.
 
     Raises:
         ValueError: the cell contains no valid number.

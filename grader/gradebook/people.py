@@ -1,4 +1,4 @@
-"""Find a submission by a name or an identity, or by a login or an e-mail address on the roster.
+"""Find a submission by a name, an identity, or a login or an e-mail address on the roster.
 
 Upper and lower case are ignored, but an exact match has priority.
 """
@@ -23,11 +23,11 @@ _ByName = defaultdict[str, dict[str, SubmissionResult]]
 
 
 class NotOne(Exception):  # noqa: N818  (a sentence for the instructor)
-    """A name matches no submission, or more than one.
+    """A name does not match exactly one submission.
 
     Attributes:
-        instead: the closest name, or the identities of all matches.
-        is_awaited: whether the name is that of a student on the roster without a submission.
+        instead: the closest name if nothing matches, or the identities of all matches.
+        is_awaited: whether the name matches a student on the roster who has no submission.
     """
 
     def __init__(self, why: str, instead: Sequence[str] = (), *, is_awaited: bool = False) -> None:
@@ -37,7 +37,7 @@ class NotOne(Exception):  # noqa: N818  (a sentence for the instructor)
 
 
 class People:
-    """The submissions of a class by name.
+    """Finds the submissions of a class by name.
 
     Args:
         results: the results of the whole class.
@@ -55,15 +55,13 @@ class People:
         self._by_name: _ByName = defaultdict(dict)
         self._by_small: _ByName = defaultdict(dict)
         self._others: defaultdict[str, list[RosterEntry]] = defaultdict(list)
-        """Students on the roster without a known submission."""
+        """The students on the roster without a known submission, by name."""
         for entry in [*matched.absent, *matched.unclear]:
             for name in {*map(_small, entry.names)}:
                 self._others[name].append(entry)
         readable = readable_names(results)
         self._by_letters: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
-        """The submissions by names in which only letters and digits are left, as in some file
-        names.
-        """
+        """The submissions by full name without spaces and punctuation, as in some file names."""
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result
@@ -86,7 +84,7 @@ class People:
         meant = dict(exact or self._by_small.get(_small(name), {}))
         if name in self._by_identity:
             one = self._by_identity[name]
-            if ":" in name:  # an identity on a platform
+            if ":" in name:  # a platform's identity is unique
                 return [one]
             meant[one.submission] = one
         return list(meant.values())
@@ -95,7 +93,7 @@ class People:
         """Return the names of the submissions that match a name in a platform's file.
 
         Args:
-            name: the name. If other students on the roster also have it, the result is empty.
+            name: the name. If a student without a submission also has it, the result is empty.
         """
         if name not in self._by_identity and self._others_called(name):
             return []
@@ -103,7 +101,7 @@ class People:
         return [result.submission for result in owners]
 
     def known_names(self) -> list[str]:
-        """Return all names in lower case."""
+        """Return all names of submissions in lower case."""
         return [*self._by_small]
 
     def _others_called(self, name: str) -> list[RosterEntry]:
@@ -113,7 +111,7 @@ class People:
         """Return the submission that a name matches.
 
         Raises:
-            NotOne: the name matches no submission, or more than one.
+            NotOne: the name does not match exactly one submission.
         """
         meant = self.meant(name)
         others = [] if name in self._by_identity else self._others_called(name)
@@ -124,10 +122,10 @@ class People:
             raise NotOne(why, is_awaited=True)
         if not meant and not others:
             numbered = [id for id in self._by_identity if id.partition(":")[2] == name]
-            near = numbered or nearly(name, self._by_name)
+            near = numbered or closest(name, self._by_name)
             raise NotOne(f"no student in these results is called {quoted(name)}", near)
         who = sorted([*(result.who for result in meant), *(each.names[-1] for each in others)])
-        raise NotOne(f"{quoted(name)} may be {' and '.join(who)}", who)
+        raise NotOne(f"{quoted(name)} may refer to {' or '.join(who)}", who)
 
 
 def author(result: SubmissionResult) -> Known:
@@ -140,19 +138,25 @@ def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     known = author(result)
     members = result.full_name.split(" + ") if known.is_group else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
-    if known.platform == "canvas":  # the numbers on this platform are not those of the university
+    if known.platform == "canvas":  # not the university's numbers
         keys = [key for key in keys if not key.isdecimal()]
     names = {result.submission, result.full_name, *members, *keys}
     return {*names, *matched.names(result.who)} - {""}
 
 
-def nearly(name: str, known: Iterable[str], alike: float = 0.7) -> list[str]:
-    """Return a list with the closest name; empty unless its similarity is at least `alike`."""
+def closest(name: str, known: Iterable[str], alike: float = 0.7) -> list[str]:
+    """Return a list with the closest name, or an empty list if all similarities are too small.
+
+    Args:
+        name: the name to compare.
+        known: the names to choose from.
+        alike: the smallest similarity, from 0 to 1.
+    """
     return difflib.get_close_matches(name, [*known], n=1, cutoff=alike)
 
 
 def _folded(name: str) -> str:
-    """Return a name in lower case, with the first name first and single spaces."""
+    """Return a name in a normal form, with the first name first and single spaces."""
     return first_name_first(" ".join(unicodedata.normalize("NFC", name).split()))
 
 

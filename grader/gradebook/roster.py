@@ -1,9 +1,9 @@
-"""Read the roster, `roster.csv`: a list of the students from a platform or from the instructor.
+"""Read the roster `roster.csv`, a list of students from a platform or from the instructor.
 
 The roster contains full names and sections, and shows which students have no submission. Entries
-are matched with submissions by the id on the platform, then by login, e-mail address or number,
-then by name. An ambiguous name matches no submission. Different ids on the same platform never
-match.
+are matched with submissions first by the id on the platform, then by login, e-mail address or
+number, and finally by name. An ambiguous name matches no submission. Different ids on the same
+platform never match.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _KEYS = (*_NUMBERS, *_LOGINS, *_MAIL)
 _KNOWN = {*_NAME, *_FIRST, *_LAST, *_SECTION, *_KEYS}
 _OF_CANVAS = {"id", "section"}
 _OF_AN_ASSIGNMENT = {"identifier", "full name", "grade"}
-"""Columns of Moodle's worksheet. Its identifiers differ in each assignment."""
+"""The columns of Moodle's worksheet, in which `identifier` differs in each assignment."""
 
 _STAFF = {"teacher", "instructor", "hta", "ta", "teaching assistant"}
-"""Values of the column `role` for staff, as in the roster of Classroom 50."""
+"""The values of the column `role` for staff, as in rosters of Classroom 50."""
 
 _NO_STUDENTS = {"points possible", "test student"}
 
@@ -45,7 +45,7 @@ class Known(NamedTuple):
     """The author of a submission.
 
     Attributes:
-        identity: the identity, which is the same in every run.
+        identity: the stable identity of the author.
         name: the full name; empty if it is unknown.
         members: the ids of the authors on the platform.
     """
@@ -61,7 +61,7 @@ class Known(NamedTuple):
 
     @property
     def platform(self) -> str:
-        """The platform of the identity; empty for a folder."""
+        """The platform of the identity; empty if the identity is the name of a folder."""
         return self.identity.partition(":")[0] if ":" in self.identity else ""
 
 
@@ -74,8 +74,8 @@ class RosterEntry:
         section: the section of the class; may be empty.
         id: the identity on a platform; may be empty.
         keys: logins, e-mail addresses and numbers.
-        spellings: normal forms of the name.
-        groups: normal forms of the groups on Moodle.
+        spellings: the name as `squeezed` returns it, also with the last name first.
+        groups: the names of the student's groups on Moodle, as `squeezed` returns them.
     """
 
     name: str
@@ -92,7 +92,7 @@ class RosterEntry:
 
     @property
     def names(self) -> list[str]:
-        """The names with which an instructor may refer to the student."""
+        """The names and ids by which an instructor may refer to the student."""
         return [name for name in (self.name, self.id, *sorted(self.keys)) if name]
 
     @property
@@ -106,11 +106,11 @@ class Matched:
     """The submissions of a class, matched with the roster.
 
     Attributes:
-        of: the entries of each identity; several entries for a group.
+        of: the entries for each identity. A group has several entries.
         absent: the entries without a submission.
         unclear: the entries that may match more than one submission.
-        strangers: the identities that are not on the roster.
-        groups: the identities with several authors.
+        strangers: the identities without an entry.
+        groups: the identities of groups.
     """
 
     of: Mapping[str, Sequence[RosterEntry]]
@@ -120,7 +120,7 @@ class Matched:
     groups: Collection[str]
 
     def name(self, identity: str) -> str:
-        """Return the full name of a student; empty for a group or an unknown student."""
+        """Return the full name of a student; "" for a group or an unknown student."""
         entries = () if identity in self.groups else self.of.get(identity, ())
         return entries[0].name if entries else ""
 
@@ -129,7 +129,7 @@ class Matched:
         return [name for entry in self.of.get(identity, ()) for name in entry.names]
 
     def section(self, identity: str) -> str:
-        """Return the section of a student, or all sections of a group."""
+        """Return the section of a student, or the sections of a group's members."""
         sections = [part for each in self.of.get(identity, ()) for part in each.section.split(", ")]
         return ", ".join(dict.fromkeys(filter(None, sections)))
 
@@ -145,7 +145,7 @@ class Roster:
         return sum(squeezed(name) in entry.spellings for entry in self.entries) == 1
 
     def group(self, name: str) -> list[RosterEntry]:
-        """Return the members of a group; empty if a student has the same name.
+        """Return the members of a Moodle group. Return none if a student has the same name.
 
         Args:
             name: the name of the group.
@@ -170,10 +170,10 @@ class Roster:
             entries_of = Counter(each.identity for authors in pairs.values() for each in authors)
             for entry in [*free]:
                 candidates = [
-                    each for each in pairs.get(entry, ()) if _may_be(entry, each, matched)
+                    each for each in pairs.get(entry, ()) if _may_match(entry, each, matched)
                 ]
                 single = [each for each in candidates if not each.is_group]
-                # A student may be in several groups.
+                # An entry may match several groups.
                 is_clear = len(candidates) == 1 or (keys is keys_of and len(single) < 2)
                 if candidates and is_clear and all(entries_of[c.identity] == 1 for c in single):
                     for each in single or candidates:
@@ -199,7 +199,7 @@ def _pairs(
     known: Iterable[Known],
     keys: Callable[[RosterEntry | Known], Iterable[str]],
 ) -> _Pairs:
-    """Return pairs of an entry and an author that share a key."""
+    """Return the authors that share a key with an entry, by entry."""
     by_key: defaultdict[str, dict[str, Known]] = defaultdict(dict)
     for each in known:
         for key in keys(each):
@@ -212,12 +212,14 @@ def _pairs(
     return pairs
 
 
-def _may_be(entry: RosterEntry, known: Known, matched: Mapping[str, Sequence[RosterEntry]]) -> bool:
-    """Return whether an entry may belong to an author: the author has no entry yet, and their ids
-    do not contradict each other.
+def _may_match(
+    entry: RosterEntry, known: Known, matched: Mapping[str, Sequence[RosterEntry]]
+) -> bool:
+    """Return whether an entry may belong to an author.
 
-    The ids must be compared, because a user number of Canvas can equal another student's number at
-    the university.
+    The ids of the entry and the author must not contradict each other. A single author must not
+    have an entry yet. On Canvas the name must match as well, because a user number of Canvas can
+    equal another student's number at the university.
     """
     if entry.id != known.identity:
         if known.platform and entry.id.partition(":")[0] == known.platform:
@@ -238,7 +240,7 @@ def keys_of(each: RosterEntry | Known) -> list[str]:
     if isinstance(each, RosterEntry):
         return [*each.keys]
     number, members = each.identity.partition(":")[2] or each.identity, each.members
-    if each.platform == "moodle":  # the numbers on this platform are different in each assignment
+    if each.platform == "moodle":  # numbers differ in each assignment
         number, members = "", [key for key in members if "@" in key]
     return [_key(key) for key in (number, *members) if key]
 
@@ -255,13 +257,13 @@ def _key(text: str) -> str:
 
 
 def squeezed(name: str) -> str:
-    """Return only the letters, accents and digits of a name, to compare spellings."""
+    """Return the letters, accents and digits of a name in lower case, to compare spellings."""
     plain = unicodedata.normalize("NFKC", name).casefold()
     return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LMN")
 
 
 def first_name_first(name: str) -> str:
-    """Return `Ada Lovelace` for `Lovelace, Ada`."""
+    """Return a name with the first name first: `Ada Lovelace` for `Lovelace, Ada`."""
     last, comma, first = name.partition(", ")
     return name if not comma or ", " in first else f"{first} {last}"
 
@@ -270,7 +272,7 @@ def first_name_first(name: str) -> str:
 
 
 def read_roster(path: Path) -> Roster:
-    """Return the roster; an empty one if the file does not exist.
+    """Return the roster. If the file does not exist, return an empty roster.
 
     Raises:
         UsageError: the file can't be read, or has no known column.
@@ -308,7 +310,7 @@ def _entry(columns: Sequence[str], cells: Sequence[str]) -> RosterEntry | None:
 
 
 def _name(row: Mapping[str, str]) -> tuple[str, set[str]]:
-    """Return a name with the first name first, and the normal forms of its spellings."""
+    """Return the name with the first name first, and the `spellings` of the entry."""
     whole, first, last = (_first(row, columns) for columns in (_NAME, _FIRST, _LAST))
     if not whole:
         whole = f"{first} {last}".strip()
@@ -320,7 +322,7 @@ def _name(row: Mapping[str, str]) -> tuple[str, set[str]]:
 
 
 def _ids(row: Mapping[str, str]) -> tuple[str, set[str]]:
-    """Return the identity on a platform, or an empty text, and the other keys."""
+    """Return the identity on a platform, which may be empty, and the other keys."""
     keys = {column: row[column] for column in _KEYS if row.get(column)}
     if row.keys() >= _OF_AN_ASSIGNMENT:
         keys.pop("identifier", None)

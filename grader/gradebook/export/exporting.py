@@ -21,21 +21,21 @@ _WITH_FEEDBACK = ("canvas", "moodle")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ExportRequest:
     """A request to export marks.
 
     Attributes:
-        platform: the platform.
+        platform: the name of the platform.
         file: the downloaded file. It is not changed unless `out` is the same file.
         folder: the folder of the reports.
         book: the instructor's files.
         out: the file to write.
         problem: the id of the problem; empty for the sum of all required problems.
-        column: the name or the id of the column; may be empty.
+        column: the name or the id of the column for the marks; may be empty.
         new_column: the name of a column to add.
-        id_column: the column that identifies students, for any CSV file.
+        id_column: the column that identifies students, for the platform `csv`.
         feedback: the archive for feedback; None for no archive.
-        download: Canvas's download of submissions, for the names in the archive.
+        download: Canvas's download of submissions, whose file names are used in the archive.
         also: other identities of a student, by the name of the submission.
     """
 
@@ -54,72 +54,74 @@ class Order:
 
 
 def export_from(
-    order: Order, results: Sequence[SubmissionResult], unreadable: Sequence[str] = ()
+    request: ExportRequest, results: Sequence[SubmissionResult], unreadable: Sequence[str] = ()
 ) -> list[str]:
     """Write marks to a platform's file, and return messages.
 
     Args:
-        order: the request.
+        request: the request.
         results: all stored results.
         unreadable: names of submissions with damaged results.
 
     Raises:
-        UsageError: the file, the marks, the instructor's files and the options do not match.
-            Nothing is written.
-        CannotWrite: one of the files can't be written. Then no file is written.
+        UsageError: the file, the marks, the instructor's files and the options do not match. No
+            file was written.
+        CannotWrite: one of the files can't be written. No file was changed.
     """
-    _require_sense(order, results)
-    book = ClassBook(results, order.book, order.also)
+    _require_possible(request, results)
+    book = ClassBook(results, request.book, request.also)
     book.require_followed()
     try:
-        table = parse_table(order.file.read_bytes(), order.file.name, any_encoding=True)
+        table = parse_table(request.file.read_bytes(), request.file.name, any_encoding=True)
     except OSError as error:
-        raise UsageError(f"{order.file} can't be read: {error.strerror}.") from None
-    platform = PLATFORMS.get(order.platform) or any_csv(order.id_column)
-    sheet = read_sheet(platform, table, order.column, order.new_column)
-    filled = fill(sheet, marks_of(book.results, order.problem), book.people)
-    contents = {order.out: sheet.table.encoded()}
+        raise UsageError(f"{request.file} can't be read: {error.strerror}.") from None
+    platform = PLATFORMS.get(request.platform) or any_csv(request.id_column)
+    sheet = read_sheet(platform, table, request.column, request.new_column)
+    filled = fill(sheet, marks_of(book.results, request.problem), book.people)
+    contents = {request.out: sheet.table.encoded()}
     messages = [*filled.messages(), *book.messages, *_newer(results, book.results)]
     if unreadable:
         names = ", ".join(unreadable)
         messages.append(f"Grade these submissions again, as their results can't be read: {names}.")
-    messages.append(f"Written: {order.out}.")
-    if order.feedback:
-        pages, download = order.folder / "feedback", order.download
-        download = download if order.platform == "canvas" else None
-        contents[order.feedback], about = feedback_archive(filled.rows, pages, download)
-        messages += [*about, f"Written: {order.feedback}."]
+    messages.append(f"Written: {request.out}.")
+    if request.feedback:
+        pages, download = request.folder / "feedback", request.download
+        download = download if request.platform == "canvas" else None
+        contents[request.feedback], about = feedback_archive(filled.rows, pages, download)
+        messages += [*about, f"Written: {request.feedback}."]
     write_together(contents)
     return messages
 
 
-def _require_sense(order: Order, results: Sequence[SubmissionResult]) -> None:
-    """Check before reading any file that the request is possible.
+def _require_possible(request: ExportRequest, results: Sequence[SubmissionResult]) -> None:
+    """Check that the request is possible, before any file is read.
 
     Raises:
         UsageError: the request is impossible.
     """
     platforms = [*PLATFORMS, "csv"]
-    if order.platform not in platforms:
+    if request.platform not in platforms:
         names = ", ".join(platforms)
         raise UsageError(
-            f"{quoted(order.platform)} is an unknown platform. Choose one of: {names}."
+            f"{quoted(request.platform)} is an unknown platform. Choose one of: {names}."
         )
     if not results:
-        raise UsageError(f"There are no results in {order.folder}. Grade first, or use --reports.")
-    if order.feedback and order.platform not in _WITH_FEEDBACK:
         raise UsageError(
-            f"Feedback can be packed for canvas and moodle, but not for {order.platform}."
+            f"There are no results in {request.folder}. Grade first, or use --reports."
         )
-    if order.feedback and order.feedback.resolve() == order.out.resolve():
+    if request.feedback and request.platform not in _WITH_FEEDBACK:
         raise UsageError(
-            f"Marks and feedback can't both be written to {order.out}. Choose another --out."
+            f"Feedback can be packed for canvas and moodle, but not for {request.platform}."
         )
-    if order.platform == "canvas" and order.feedback and not order.download:
+    if request.feedback and request.feedback.resolve() == request.out.resolve():
         raise UsageError(
-            "Canvas matches feedback by the names in its download of submissions: give --download."
+            f"Marks and feedback can't both be written to {request.out}. Choose another --out."
         )
-    if order.platform == "csv" and not order.id_column:
+    if request.platform == "canvas" and request.feedback and not request.download:
+        raise UsageError(
+            "Canvas matches feedback by the names in its download of submissions: add --download."
+        )
+    if request.platform == "csv" and not request.id_column:
         raise UsageError(
             "The column that identifies the students is unknown. Name it with --id-column."
         )

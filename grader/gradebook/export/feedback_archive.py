@@ -1,4 +1,4 @@
-"""Pack feedback in the form that a platform distributes to students.
+"""Pack feedback into a zip that a platform can distribute to students.
 
 Moodle needs a zip of folders with the same names as in its download of submissions. Canvas needs a
 zip of files with the same names as in its download, which contain the numbers of user and
@@ -23,7 +23,7 @@ from grader.text import counted
 _PAGE = "feedback.html"
 _TEXT = {".py", ".txt", ".md"}
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same feedback gives the same archive
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # fixed, so that archives of the same feedback are identical
 _NOT_IN_A_NAME = set("\\/:*?\"'<>|&`")
 
 
@@ -39,7 +39,7 @@ def feedback_archive(
     """Return a zip with the feedback of students, and messages about it.
 
     Args:
-        rows: the people in a platform's file, each with the name of the submission.
+        rows: the students in a platform's file, each with the name of their submission.
         folder: the folder of the feedback pages.
         download: Canvas's download of the submissions, a zip or a folder; None for Moodle.
 
@@ -63,9 +63,7 @@ def feedback_archive(
 
 
 def _content(name: str, page: Path) -> bytes:
-    """Return the feedback in the format of the file name: HTML, a zip with an HTML page, or
-    text.
-    """
+    """Return the feedback in a format for the file name: HTML, a zip with an HTML page, or text."""
     content = page.read_bytes()
     match PurePosixPath(name).suffix.lower():
         case ".html":
@@ -77,7 +75,7 @@ def _content(name: str, page: Path) -> bytes:
 
 
 def page_text(page: str) -> str:
-    """Return a feedback page as text: a paragraph for each block, with indented messages."""
+    """Convert a feedback page to text. Preformatted messages are indented."""
     blocks = []
     for tag, content in _BLOCK.findall(_UNSEEN.sub("", page)):
         text = unescape(_TAG.sub("", content))
@@ -97,16 +95,14 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def _name_for_moodle(person: SheetPerson) -> str:
-    """Return the name of a feedback page in Moodle's archive: the person's name, number and
-    page.
-    """
+    """Return the path of a student's feedback page in the archive for Moodle."""
     kept = (c for c in person.name.replace("_", " ") if c.isprintable() and c not in _NOT_IN_A_NAME)
     name = "".join(kept).strip(" .~") or "Participant"
     return f"{name}_{person.id}_assignsubmission_file_/{_PAGE}"
 
 
 def _names_by_user(download: Path) -> dict[str, str]:
-    """Return, for each user number, the name of the file to replace.
+    """Return the name of the file that the feedback replaces, by the user's number.
 
     This is the user's last text file, or the last zip file of a user without text files.
     """

@@ -23,12 +23,12 @@ _OTHER_NUMBERS = (
 
 _NUMBERS_OF_GROUPS = (
     "If these are the numbers of groups, save Moodle's list of participants, with its column "
-    "Groups, as roster.csv in the folder of the book, and grade again. Then the members get the "
+    "Groups, as roster.csv in the book, and grade again. Then the members get the "
     "mark of their group."
 )
 
 _HIDDEN_NAME = "participant"
-"""If an assignment hides the names, all names begin with this word."""
+"""The first word of all names in an assignment that hides the names of students."""
 
 
 class Mark(NamedTuple):
@@ -43,11 +43,11 @@ class Marks:
     """The marks of a class for one problem, or for all required problems together.
 
     Attributes:
-        what: the title of the marks, such as `03-some-name`.
+        what: the id of the problem, such as `03-some-name`, or "total".
         most: the maximum of a mark.
-        of: the mark of each submission, by its name.
-        results: all results by the name of the submission.
-        messages: messages about missing marks and about marks that count 0.
+        of: the mark of each student, by the name of the submission.
+        results: all results, by the name of the submission.
+        messages: messages about missing marks and about problems that count 0.
     """
 
     what: str
@@ -62,7 +62,7 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
 
     Args:
         results: the adjusted results.
-        problem: the id of a problem. If it is empty, return the sum of all graded problems, in
+        problem: the id of a problem. If it is empty, return the sum of all required problems, in
             which a missing problem counts 0.
 
     Raises:
@@ -89,7 +89,9 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
             counted_problems[id].max if id in counted_problems else worth[id] for id in worth
         )
         if not most:
-            remarks[f"all tests of {what} were dropped, so there is no mark"].append(called(result))
+            remarks[f"All tests of {what} were left out, so there is no mark"].append(
+                called(result)
+            )
         elif not (problem and missing):
             marks[result.submission] = Mark(points, most)
     messages = [f"{remark}: {', '.join(names)}." for remark, names in remarks.items()]
@@ -98,7 +100,7 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
 
 
 def _worth(results: Iterable[SubmissionResult], problem: str) -> dict[str, float]:
-    """Return the maximum of each problem that counts, by the problem's id."""
+    """Return the maximum of each problem that counts for the mark, by problem id."""
     worth: dict[str, float] = {}
     for each in (each for result in results for each in result.problems):
         if each.id == problem or not (problem or each.optional):
@@ -118,7 +120,7 @@ def fill(sheet: Sheet, marks: Marks, people: People) -> Filling:
     Args:
         sheet: the file.
         marks: the marks.
-        people: the class.
+        people: the students of the class.
 
     Raises:
         UsageError: the marks and the file have different maxima or no student in common.
@@ -146,7 +148,7 @@ def fill(sheet: Sheet, marks: Marks, people: People) -> Filling:
 
 
 def _require_same_maximum(sheet: Sheet, marks: Marks) -> None:
-    """Check that the marks and the file have the same maximum; else raise a UsageError."""
+    """Raise UsageError if the marks and the file have different maxima."""
     other = sorted({each.most for each in sheet.people if each.most is not None} - {marks.most})
     if other:
         differ = any(mark.max != marks.most for mark in marks.of.values())
@@ -158,9 +160,7 @@ def _require_same_maximum(sheet: Sheet, marks: Marks) -> None:
 
 
 def _lost_zeros(sheet: Sheet, people: People) -> list[str]:
-    """Return a question to the instructor if ids in the file may lack leading zeros; empty
-    otherwise.
-    """
+    """Return a question to the instructor if ids in the file may lack leading zeros."""
     whole: dict[str, list[str]] = {}
     for name in people.known_names():
         whole.setdefault(name.lstrip("0"), []).append(name)
@@ -183,12 +183,12 @@ class Filling:
         sheet: the file.
         marks: the marks.
         in_file: the names of all submissions that the file mentions.
-        rows: the rows of known students, each with the name of the submission.
+        rows: the rows of known students, each with the name of their submission.
         new: the number of written marks.
-        same: the number of cells that already contained the right mark.
+        same: the number of cells that already contained the same mark.
         changed: a message for each cell in which another mark was replaced.
         locked: a message for each mark that can't be changed.
-        refused: a message for each row without a new mark. A dict removes repeated messages.
+        refused: a message for each row that was not filled in. The values of the dict are not used.
         lacking: the students in the file who have no mark.
         is_of_group: whether an id in the file may be that of a group.
         lost_zeros: a question about ids that may lack leading zeros.
@@ -208,7 +208,7 @@ class Filling:
     lost_zeros: Sequence[str] = ()
 
     def refuse_repeated(self, person: SheetPerson, lines: Sequence[int]) -> None:
-        """Add a message about a row with an id that is also in other lines."""
+        """Add a message about a row whose id also occurs in other lines."""
         where = " and ".join(map(str, lines))
         there = f"{self.sheet.table.name} has {quoted(person.id)} in lines {where}"
         self.refused[f"{there}, so these lines were not changed."] = None
@@ -222,7 +222,7 @@ class Filling:
         """
         results = self.marks.results
         fitting = [name for name in owners if self._fits(person, results[name])]
-        # A student who changed to a group has a result without this problem.
+        # A student who joined a group has an earlier result, which does not contain this problem.
         fitting = [name for name in fitting if name in self.marks.of] or fitting
         if len(fitting) == 1:
             self.rows.append((person, fitting[0]))
@@ -236,11 +236,11 @@ class Filling:
             self.lacking.append(person)
 
     def _fits(self, person: SheetPerson, result: SubmissionResult) -> bool:
-        """Return whether a row with the number of a result belongs to the result's student.
+        """Return whether a row belongs to the student of a result with the same number.
 
-        On a platform with new numbers in each file, the number may be a group's. So an e-mail
-        address of a member must match, or else the names must agree, unless the assignment hides
-        names. In the file, the name of a group may precede the name of a student.
+        If the platform uses new numbers in each assignment, an e-mail address of a member or the
+        name must match as well, because the number may be the number of a group. The name need not
+        match if the assignment hides names. In the result, other text may precede the name.
         """
         members = {member.lower() for member in result.members if "@" in member}
         if not self.sheet.platform.has_new_numbers or members & {*map(str.lower, person.keys)}:
@@ -254,16 +254,16 @@ class Filling:
         who = " or ".join(map(called, owners))
         why = f"it may be the mark of {who}"
         if len(owners) == 1:
-            why = f"in the results this id is that of {who}"
+            why = f"in the results, this id belongs to {who}"
         self.refused[f"Not filled in for {person}: {why}."] = None
         self.is_of_group = self.is_of_group or is_of_group
 
     def _write(self, person: SheetPerson, mark: Mark) -> None:
-        """Write a mark to its cell, unless the cell already contains the mark or is locked."""
+        """Write a mark to its cell. Keep a cell that is locked or already contains the mark."""
         before, points = person.row.value(self.sheet.column), shown(mark.points)
         old = parse_number(before)
         if person.most is not None and mark.max != person.most:
-            out_of = f"the mark is {points} of {shown(mark.max)}, because a test was dropped"
+            out_of = f"the mark is {points} of {shown(mark.max)}, because a test was left out"
             self.refused[f"Not filled in for {person}: {out_of}."] = None
         elif old is not None and shown(old) == points:
             self.same += 1
@@ -294,7 +294,7 @@ class Filling:
         return [*messages, *self.lost_zeros, *self.sheet.messages, *self.marks.messages]
 
     def nobody_known(self) -> str:
-        """Return a message that no student in the file is known."""
+        """Return the message that the results contain no student of the file."""
         results = [*self.marks.results.values()]
         there = some(self.sheet.people, _SUCH_AS) or "nobody"
         here = some([called(result) for result in results], _SUCH_AS)
@@ -308,8 +308,13 @@ class Filling:
         )
 
     def _of_other_numbers(self, missing: Sequence[SubmissionResult]) -> list[str]:
-        """Return advice if a student without a mark has the same name as a result that is not in
-        the file.
+        """Return advice if a student in the file may have a result under another number.
+
+        The advice is about the first student without a mark whose name occurs only once, both in
+        the file and in the results.
+
+        Args:
+            missing: the results that are not in the file.
         """
         people = self.lacking if self.sheet.platform.has_new_numbers else []
         number = Counter(squeezed(person.name) for person in self.sheet.people)

@@ -1,5 +1,6 @@
-"""Read and write the files of platforms, in which some columns identify students and others have
-marks.
+"""Read and write the gradebook files of platforms.
+
+Some columns of such a file identify students, and other columns contain marks.
 
 Canvas: the file of *Export entire gradebook*. The row `Points Possible` contains the maxima, and
 `(read only)` in columns that can't be imported.
@@ -34,18 +35,18 @@ class Platform:
     """The columns of a platform's file. Upper and lower case in their names are ignored.
 
     Attributes:
-        ids: the columns that identify a student, each with templates of the keys. In a template,
-            `{cell}` is the cell and `{number}` is the number at its end. The first column is
-            required.
+        ids: templates for the keys of a student, by the possible names of a column. In a template,
+            `{cell}` is the text of the cell and `{number}` is the number at its end. The first
+            column is required.
         names: the columns with the student's name.
-        mark: the column for marks; empty if the user chooses a column.
-        has_assignments: whether names of columns for marks contain an id, as in `Week 3 (123456)`,
-            and one of the first rows contains their maxima.
+        mark: the column for marks. If it is empty, the user chooses the column.
+        has_assignments: whether the names of columns for marks contain an id, as in
+            `Week 3 (123456)`. In such a file, one row contains the maximum of each column.
         most: the column with the maximum of each mark; empty if there is none.
         lock: the column that can lock a mark. If it is empty, the column of the marks is used.
-        locked: the values that lock a mark, in capitals, and the reasons.
-        has_new_numbers: whether ids are different in each assignment, and may be those of groups.
-        missing: advice if a required column is missing.
+        locked: the reasons why a mark is locked, by the value in capitals that locks it.
+        has_new_numbers: whether ids are different in each assignment, and may identify groups.
+        missing: advice to the user if a required column is missing.
     """
 
     ids: Mapping[tuple[str, ...], Sequence[str]]
@@ -95,13 +96,13 @@ def any_csv(id_column: str) -> Platform:
 
 @dataclass(frozen=True)
 class SheetPerson:
-    """A row for one student.
+    """A student's row in a platform's file.
 
     Attributes:
         row: the row.
         keys: texts that identify the student, such as an id or an e-mail address.
         name: the name in the file.
-        most: the maximum of the mark; None if the file does not contain the maximum.
+        most: the maximum of the mark; None if the file does not contain it.
         locked: the reason why the mark can't be changed; empty if it can.
     """
 
@@ -113,7 +114,7 @@ class SheetPerson:
 
     @property
     def id(self) -> str:
-        """The number on the platform, or else the first key."""
+        """The first key, without the name of the platform."""
         return self.keys[0].partition(":")[2] or self.keys[0]
 
     def __str__(self) -> str:
@@ -129,7 +130,7 @@ class Sheet:
         platform: the platform of the file.
         table: the content of the file.
         column: the column of the marks.
-        worth: the row for the maximum mark of a new column; None if the file has no such row.
+        worth: the row to which the maximum of a new column is written; None if there is none.
         people: the rows of students.
         messages: messages about skipped rows.
     """
@@ -160,8 +161,8 @@ def read_sheet(platform: Platform, table: Table, column: str, new_column: str) -
 
     Args:
         platform: the platform.
-        table: the file.
-        column: the name or the id of the column to fill in; may be empty.
+        table: the content of the file.
+        column: the name or the id of the column for marks; may be empty.
         new_column: the name of a column to add; may be empty.
 
     Raises:
@@ -194,7 +195,7 @@ def _require_columns(platform: Platform, table: Table) -> None:
 
 
 def _read_person(sheet: Sheet, row: Row, most: float | None) -> None:
-    """Add the student of a row, or a message about a row without an id."""
+    """Add the student of a row to the sheet. If the row has no id, add a message instead."""
     table, platform = sheet.table, sheet.platform
     name = " ".join(filter(None, (row.value(n) for n in table.present(*platform.names))))
     keys = [*dict.fromkeys(_keys(platform, table, row))]
@@ -239,7 +240,7 @@ def _chosen_column(platform: Platform, table: Table, chosen: str, possible: Row 
     """
     if platform.mark:
         if chosen:
-            raise UsageError(f"Such a file has only one column for marks, {quoted(platform.mark)}.")
+            raise UsageError(f"This file has only one column for marks, {quoted(platform.mark)}.")
         return table.needed(platform.mark)
     names = table.columns
     ids = {column for each in platform.ids for column in table.present(*each)}

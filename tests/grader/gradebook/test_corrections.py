@@ -97,8 +97,13 @@ TESTS = "test_first, test_cases, test_cases[a], test_cases[b]"
 @pytest.mark.parametrize(
     ("line", "class_", "why", "instead"),
     [
-        ("Kim Lee,03,,25,x", KIMS, "'Kim Lee' may be moodle:1 and moodle:2", "moodle:2,03,,25,x"),
-        ("Ada Lovelace,03,,25,x", ADAS, "'Ada Lovelace' may be Ada Lovelace and canvas:1", ""),
+        (
+            "Kim Lee,03,,25,x",
+            KIMS,
+            "'Kim Lee' may refer to moodle:1 or moodle:2",
+            "moodle:2,03,,25,x",
+        ),
+        ("Ada Lovelace,03,,25,x", ADAS, "'Ada Lovelace' may refer to Ada Lovelace or canvas:1", ""),
         ("moodle:15,03,,25,x", KIMS, f"{NOBODY} 'moodle:15'", "# moodle:15,03,,25,x"),
         ("Kim Le,03,,25,x", KIMS[:1], f"{NOBODY} 'Kim Le'", "Kim Lee,03,,25,x"),
         # The number may also be the university's number of another student.

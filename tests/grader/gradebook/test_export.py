@@ -499,7 +499,7 @@ def test_a_name_shared_by_two_students_gets_no_mark(tmp_path: Path, saved: Save)
         (["blackboard", "--problem", "03"], "is an unknown platform"),
         (["canvas", "--problem", "05"], "No student in these reports has been graded in 05"),
         (["canvas", "--problem", "03", "--new-column", "Final Score"], "use --column"),
-        (["canvas", "--problem", "03", "--feedback", "f.zip"], "give --download"),
+        (["canvas", "--problem", "03", "--feedback", "f.zip"], "add --download"),
         (["csv", "--problem", "03", "--feedback", "f.zip"], "canvas and moodle"),
         (
             ["moodle", "--problem", "03", "--feedback", "f", "--out", "f"],

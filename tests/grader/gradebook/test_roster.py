@@ -189,9 +189,9 @@ def test_a_name_shared_by_two_people_matches_no_one(
     lines = "submission,problem,mark,reason\nLi Wei,03,3,why\n"
     *marks, message = adjusted_by(folder, "corrections.csv", lines, ada, *submitted)
     assert marks == [f"{each.full_name}: 20 of 25" for each in (ada, *submitted)]
-    assert "line 2, has no effect: 'Li Wei' may be " in message
+    assert "line 2, has no effect: 'Li Wei' may refer to " in message
     *_, message = adjusted_by(folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *submitted)
-    assert "this extension has no effect: 'Li Wei' may be " in message
+    assert "this extension has no effect: 'Li Wei' may refer to " in message
 
 
 @pytest.mark.parametrize("name", ["Li Wei", "Dana Kim", "dana@x.edu", "Li1@x.edu"])
@@ -227,7 +227,7 @@ def test_points_by_hand_have_separate_columns(folder: Path) -> None:
     [
         ("ada,03,Style,6,5,", "6 is more than the maximum, 5"),
         ("ada,03,Style,,5,", "its column 'points' is empty"),
-        ("ada,03,Style,1,6,", "'Style' is out of 5 in line 2"),
+        ("ada,03,Style,1,6,", "'Style' is worth 5 in line 2"),
     ],
 )
 def test_an_invalid_line_ends_the_run(line: str, why: str, folder: Path) -> None:
