@@ -47,7 +47,9 @@ def test_a_dask_worker_limits_memory_while_it_grades(monkeypatch: pytest.MonkeyP
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     order = cluster._ClusterRun(None, Settings(), ())
-    monkeypatch.setattr(cluster, "_current", cluster._GraderOfRun(order, ReadsLimit(), lambda: None))
+    monkeypatch.setattr(
+        cluster, "_current", cluster._GraderOfRun(order, ReadsLimit(), lambda: None)
+    )
     limit, _ = cluster._grade(Submission("ada", {}), order, None)
     assert 0 < limit < 1 << 40
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
