@@ -1,1 +1,1 @@
-"""Code that several problems use: oracles, a small model, pictures and talks."""
+"""Code that several problems use: oracles, test helpers, models and pictures."""

@@ -1,4 +1,4 @@
-"""Choose the device for training: a GPU, if there is one and the student's code works there."""
+"""Choose the device for training: a GPU if the student's code runs on it, otherwise the CPU."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def find() -> torch.device:
 def choose(
     step_code: Any, make_model: Callable[[], nn.Module], config: Namespace
 ) -> tuple[torch.device, str]:
-    """Return the device to train on, and a sentence about it, which is empty without a GPU.
+    """Choose the device for training, and return it with a message for the user.
 
-    A GPU is used only if one step of training works there.
+    A GPU is chosen only if one training step runs on it. Without a GPU, the message is empty.
 
     Args:
-        step_code: a module with AdamW and train_step.
+        step_code: the module that defines AdamW and train_step: the student's or the course's.
         make_model: returns a new model on the CPU.
         config: the sizes of the model.
     """
@@ -39,7 +39,7 @@ def choose(
         student_parts.seconds_per_step(step_code, make_model().to(device), config, steps=1)
     except Exception as error:
         return CPU, (
-            f"Training on the CPU. On the GPU ({device.type}) the code stops with "
-            f"{type(error).__name__}: {error} Does it make tensors without device=x.device?"
+            f"Training on the CPU. On the GPU ({device.type}), the code raises "
+            f"{type(error).__name__}: {error} Does it create tensors without device=x.device?"
         )
     return device, f"Training on the GPU ({device.type})."

@@ -1,8 +1,7 @@
-"""Convert a safetensors file in GPT-2's layout to the weights of problem 07's GPT.
+"""Convert a GPT-2 checkpoint, a safetensors file, to the weights of problem 07's GPT.
 
-GPT-2 was written with layers called Conv1D, whose matrices have the shape (inputs, outputs). The
-matrices of nn.Linear have the shape (outputs, inputs). So the four matrices of each block are
-transposed here.
+GPT-2's layers are called Conv1D, and their matrices have the shape (inputs, outputs). The matrices
+of nn.Linear have the shape (outputs, inputs). So this module transposes four matrices per block.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from torch import Tensor, nn
 from grader.errors import UsageError
 
 COURSE_MODEL = Path(__file__).with_name("course_model.safetensors")
-"""A small model, in half precision, that was trained on the text of problem 07."""
+"""The file of a small model that was trained on the text of problem 07, in half precision."""
 
 _PREFIX = "transformer."
 _CONV1D = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
 _BUFFER = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")
 _SHOWN = 6
-"""How many names of a kind are shown."""
+"""The largest number of tensor names in one line of an error message."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A GPT's weights, with the names and shapes of problem 07.
+    """The weights of a GPT, with the names and shapes of problem 07.
 
     Attributes:
-        config: the sizes of the model, by the names of GPTConfig's fields.
-        state: the weights in float32, by GPT-2's names with the prefix `transformer.`.
-        characters: the characters of the tokens, or "" if the file does not have them.
+        config: the arguments of GPTConfig, by name.
+        state: the weights in float32, by the names of GPT-2's state_dict.
+        characters: the character of each token, or "" if the file does not contain them.
     """
 
     config: dict[str, Any]
@@ -46,10 +45,10 @@ class Checkpoint:
 
 
 def load(file: Path) -> Checkpoint:
-    """Return the GPT in a safetensors file.
+    """Read a GPT from a safetensors file.
 
     Raises:
-        UsageError: the file can't be read or contains no GPT-2; the text gives the reason.
+        UsageError: the file can't be read or contains no GPT-2. The message gives the reason.
     """
     tensors, metadata = read_tensors(file)
     config = config_of(tensors, _heads(file, metadata))
@@ -60,11 +59,12 @@ def load(file: Path) -> Checkpoint:
     return Checkpoint(config, state, characters)
 
 
-def into(model: nn.Module, checkpoint: Checkpoint) -> None:
+def copy_into(model: nn.Module, checkpoint: Checkpoint) -> None:
     """Copy the weights of a checkpoint into a GPT of problem 07.
 
     Raises:
-        UsageError: the model has different names or shapes; the text lists them.
+        UsageError: the model lacks a weight, or a weight has a different shape. The message lists
+            these weights.
     """
     weights = model.state_dict()
     shapes = {name: tuple(weight.shape) for name, weight in checkpoint.state.items()}
@@ -83,10 +83,10 @@ def into(model: nn.Module, checkpoint: Checkpoint) -> None:
 
 
 def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return all tensors of a safetensors file by name, and its metadata.
+    """Return the tensors of a safetensors file by name, and the metadata of the file.
 
     Raises:
-        UsageError: the file can't be read or is no safetensors file.
+        UsageError: the file can't be read or is not a safetensors file.
     """
     try:
         with safe_open(file, "pt") as opened:
@@ -95,14 +95,14 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error}.") from None
     except SafetensorError as error:
-        raise UsageError(f"{file} is no safetensors file, or it is damaged ({error}).") from None
+        raise UsageError(f"{file} is not a safetensors file, or it is damaged ({error}).") from None
 
 
 # GPT-2's layout
 
 
 def _heads(file: Path, metadata: dict[str, str]) -> int | None:
-    """Return the number of heads in the metadata or in a config.json next to the file, or None."""
+    """Return n_head from the metadata or from config.json in the same folder; None if unknown."""
     try:
         config = json.loads(file.with_name("config.json").read_text("utf-8"))
     except (OSError, ValueError):
@@ -112,25 +112,25 @@ def _heads(file: Path, metadata: dict[str, str]) -> int | None:
 
 
 def config_of(tensors: Mapping[str, Tensor], n_head: int | None = None) -> dict[str, Any]:
-    """Return the sizes of a GPT-2, which the shapes of its tensors show.
+    """Infer the arguments of GPTConfig from the shapes of a GPT-2's tensors.
 
     Args:
-        tensors: by GPT-2's names, with `transformer.` or without.
-        n_head: the number of heads, which no shape shows. By default head_dim is 64, as in every
-            GPT-2.
+        tensors: the tensors by GPT-2's names, with or without the prefix `transformer.`.
+        n_head: the number of heads, which can't be inferred from shapes. If it is None, head_dim
+            is 64, as in every GPT-2.
 
     Raises:
-        UsageError: a table is missing, or the heads don't divide the width.
+        UsageError: an embedding table is missing, or n_embd is not a multiple of n_head.
     """
     plain = _plain(tensors)
     for name in ("wte.weight", "wpe.weight"):
         if name not in plain or plain[name].dim() != 2:
-            raise UsageError(f"There is no table {name}, so this is no GPT-2.")
+            raise UsageError(f"There is no table {name}, so this is not a GPT-2.")
     (vocab_size, width), n_positions = plain["wte.weight"].shape, len(plain["wpe.weight"])
     layers = {int(name.split(".")[1]) for name in plain if re.match(r"h\.\d+\.", name)}
     n_head = n_head or max(1, width // 64)
     if width % n_head:
-        raise UsageError(f"{n_head} heads don't divide a width of {width}.")
+        raise UsageError(f"A width of {width} is not a multiple of {n_head} heads.")
     return {
         "vocab_size": vocab_size,
         "n_positions": n_positions,
@@ -146,35 +146,36 @@ def from_gpt2(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> dict[
     """Convert the tensors of a GPT-2 to the weights of problem 07's GPT.
 
     Args:
-        tensors: by GPT-2's names, with `transformer.` or without. `lm_head.weight` may be missing,
-            as it is `wte.weight`; the buffers `attn.bias` and `attn.masked_bias` are ignored.
-        config: the sizes of the model, by the names of GPTConfig's fields.
+        tensors: the tensors by GPT-2's names, with or without the prefix `transformer.`.
+            `lm_head.weight` may be missing, as it equals `wte.weight`. The buffers `attn.bias` and
+            `attn.masked_bias` are ignored.
+        config: the arguments of GPTConfig, by name.
 
     Returns:
-        All weights in float32, including `lm_head.weight`, with the prefix `transformer.` and with
-        matrices in the layout of nn.Linear.
+        All weights in float32, including `lm_head.weight`, by the names of problem 07's GPT.
+        Matrices have the layout of nn.Linear.
 
     Raises:
-        UsageError: a name is missing or unknown, or a tensor has a wrong shape; the text lists
-            them.
+        UsageError: a tensor is missing, unknown or has a wrong shape. The message lists these
+            tensors.
     """
     plain, shapes = _plain(tensors), _shapes(config)
     plain = {name: tensor for name, tensor in plain.items() if not _BUFFER.fullmatch(name)}
     head = plain.pop("lm_head.weight", None)
     trouble = _listed("Missing", shapes.keys() - plain.keys())
-    trouble += _listed("Left over", plain.keys() - shapes.keys())
+    trouble += _listed("Unknown", plain.keys() - shapes.keys())
     for name in sorted(shapes.keys() & plain.keys()):
         shape, expected = tuple(plain[name].shape), shapes[name]
         if shape == expected:
             continue
         hint = ""
         if _CONV1D.fullmatch(name) and shape == expected[::-1]:
-            hint = " It has the layout of nn.Linear; GPT-2's files have (inputs, outputs)."
+            hint = " This is the layout of nn.Linear; GPT-2's files use (inputs, outputs)."
         trouble.append(f"{name} has shape {shape} instead of {expected}.{hint}")
     if head is not None and not trouble and not torch.equal(head, plain["wte.weight"]):
-        trouble.append("lm_head.weight is not wte.weight, and in GPT-2 they are one table.")
+        trouble.append("lm_head.weight and wte.weight differ, but in GPT-2 they are one table.")
     if trouble:
-        raise UsageError("\n".join(["This does not fit a GPT-2 of its size.", *trouble]))
+        raise UsageError("\n".join(["The file does not contain a GPT-2 of this size.", *trouble]))
     state = {
         _PREFIX + name: (plain[name].mT if _CONV1D.fullmatch(name) else plain[name])
         .float()
@@ -189,7 +190,7 @@ def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each tensor in a GPT-2's file."""
+    """Return the shape of each tensor in a GPT-2 checkpoint with these sizes."""
     width = config["n_embd"]
     shapes: dict[str, tuple[int, ...]] = {
         "wte.weight": (config["vocab_size"], width),
@@ -210,10 +211,10 @@ def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {n: s for n, s in shapes.items() if config["bias"] or not n.endswith(".bias")}
 
 
-def _listed(how: str, names: Iterable[str]) -> list[str]:
-    """Return a sentence that names some missing or additional tensors."""
+def _listed(label: str, names: Iterable[str]) -> list[str]:
+    """Return an error line `label: names`, or no line if there are no names."""
     names = sorted(names)
     if not names:
         return []
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return [f"{how}: {', '.join(names[:_SHOWN])}{more}."]
+    return [f"{label}: {', '.join(names[:_SHOWN])}{more}."]

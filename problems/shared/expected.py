@@ -1,7 +1,7 @@
 """Compute the expected results that pictures show next to the student's results.
 
-This file shows no steps of a solution: each function calls one of PyTorch's built-in functions.
-torch.softmax computes the result of problem 01, and F.scaled_dot_product_attention that of 03.
+No function shows the steps of a solution: each one calls a built-in function of PyTorch. For the
+weights of problems 01 and 03, the pictures call PyTorch's softmax directly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 
 class SimpleAttention(nn.Module):
-    """Problem 02's layer, by PyTorch's built-in attention."""
+    """The layer of problem 02, computed with F.scaled_dot_product_attention."""
 
     def __init__(self, n_embd: int = 768, bias: bool = True) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class SimpleAttention(nn.Module):
             self.add_module(name, nn.Linear(n_embd, n_embd, bias=bias))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the attention's output; scale=1 means unscaled."""
+        """Return the output of unscaled attention for x, shape (B, T, C)."""
         q, k, v = (layer(x) for layer in self.children())
         return F.scaled_dot_product_attention(q, k, v, scale=1.0)
 
@@ -29,10 +29,10 @@ class SimpleAttention(nn.Module):
 def dot_product_variance(
     d_k: int, n_pairs: int, scaled: bool, generator: torch.Generator | None = None
 ) -> float:
-    """Measure problem 03's variance without drawing vectors.
+    """Return the variance of problem 03's dot products, without drawing the vectors.
 
-    The dot product of q and k is distributed like the length of q times a number from N(0, 1), and
-    the squared length of q has a chi-squared distribution.
+    The dot product of q and k has the distribution of the length of q times a number from N(0, 1).
+    The squared length of q has a chi-squared distribution.
     """
     seed = int(torch.randint(2**31, (), generator=generator))
     random = np.random.default_rng(seed)
@@ -41,18 +41,18 @@ def dot_product_variance(
 
 
 def causal_mask(seq_len: int, device: torch.device | None = None) -> Tensor:
-    """Return problem 04's mask, converted from PyTorch's mask of 0 and -inf."""
+    """Return the bool mask of problem 04, converted from PyTorch's mask of 0 and -inf."""
     return nn.Transformer.generate_square_subsequent_mask(seq_len, device=device) == 0
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return problem 04's weights: attention with given scores and values."""
+    """Return the masked weights of problem 04, computed with F.scaled_dot_product_attention."""
     identity = torch.eye(scores.shape[-1], dtype=scores.dtype)
     return F.scaled_dot_product_attention(scores, identity, identity, attn_mask=mask, scale=1.0)
 
 
 class MultiHeadAttention(nn.Module):
-    """Problem 05's layer without mask and dropout, by PyTorch's built-in one."""
+    """The layer of problem 05 without mask and dropout, by PyTorch's built-in function."""
 
     def __init__(self, n_embd: int = 768, n_head: int = 12, bias: bool = True) -> None:
         super().__init__()
@@ -61,8 +61,8 @@ class MultiHeadAttention(nn.Module):
         self.c_proj = nn.Linear(n_embd, n_embd, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the output for x, shape (B, T, C); the built-in function takes (T, B, C)."""
-        x = x.transpose(0, 1)
+        """Return the output for x, shape (B, T, C)."""
+        x = x.transpose(0, 1)  # the built-in function expects (T, B, C)
         packed = self.c_attn.weight, self.c_attn.bias
         output, _ = F.multi_head_attention_forward(
             x, x, x, self.n_embd, self.n_head, *packed, None, None, False, 0.0,
@@ -72,20 +72,24 @@ class MultiHeadAttention(nn.Module):
 
 
 def gelu(x: Tensor) -> Tensor:
-    """Return problem 06's GELU."""
+    """Return the GELU of problem 06, with tanh."""
     return F.gelu(x, approximate="tanh")
 
 
 class LayerNorm(nn.LayerNorm):
-    """Problem 06's norm, with the arguments in the order of GPT-2."""
+    """The LayerNorm of problem 06, with the arguments in the order of that problem."""
 
     def __init__(self, n_embd: int, bias: bool = True, eps: float = 1e-5) -> None:
         super().__init__(n_embd, eps, bias=bias)
 
 
 class Block(nn.TransformerEncoderLayer):
-    """Problem 06's block without dropout, by PyTorch's built-in one, with the norms before or
-    after.
+    """The block of problem 06 without dropout, as PyTorch's nn.TransformerEncoderLayer.
+
+    Args:
+        n_embd: the embedding width C.
+        n_head: the number of heads.
+        norm_first: whether the norms come before attention and MLP, or after the additions.
     """
 
     def __init__(self, n_embd: int = 768, n_head: int = 12, norm_first: bool = True) -> None:
@@ -95,7 +99,7 @@ class Block(nn.TransformerEncoderLayer):
         )
 
     def set_weights(self, weights: dict[str, Tensor]) -> None:
-        """Copy weights with GPT-2's names; PyTorch has other names for the same layers."""
+        """Copy weights, given by GPT-2's names, to the layers with PyTorch's names."""
         names = {
             **{"ln_1": "norm1", "ln_2": "norm2", "mlp.c_fc": "linear1", "mlp.c_proj": "linear2"},
             **{"attn.c_proj": "self_attn.out_proj", "attn.c_attn": "self_attn.in_proj"},
@@ -107,6 +111,6 @@ class Block(nn.TransformerEncoderLayer):
         self.load_state_dict(renamed)
 
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        """Return the output for x, shape (B, T, C), in which no token sees a later one."""
+        """Return the output for x, shape (B, T, C), with a causal mask."""
         mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], dtype=x.dtype)
         return super().forward(x, mask, is_causal=True)

@@ -1,4 +1,4 @@
-"""Copy a checkpoint of GPT-2 into the student's GPT, and show the most probable next tokens."""
+"""Load a GPT-2 checkpoint into the student's GPT, and print the most probable next tokens."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ from shared.oracles.torch_gpt import TinyGPT
 from shared.training_text import Alphabet
 
 HELLO = [15496, 11, 616, 3290, 318, 13779]
-"""The tokens of GPT-2 for "Hello, my dog is cute"."""
+"""GPT-2's tokens of "Hello, my dog is cute"."""
 
 SHOWN = 5
-"""How many of the most probable tokens are shown."""
+"""The number of most probable next tokens that are printed."""
 
 WRITTEN = 20
-"""How many tokens are written, each the most probable one."""
+"""The number of tokens that greedy decoding adds to the text."""
 
 
 def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) -> int | str:
-    """Load a checkpoint into the student's GPT, print its predictions, and save the model for a
-    talk if the checkpoint has characters.
+    """Load a checkpoint into the student's GPT and print its predictions.
+
+    If the checkpoint contains characters, also save the model for `--talk`.
 
     Args:
-        file: the checkpoint, or "course" for the checkpoint of the course.
-        typed: the token numbers to continue.
-        name: the name of the saved model; by default the name of the file, and no name for the
-            course's checkpoint.
-        mine: whether to use all of the student's parts, not only the model of 07.
+        file: the path of the checkpoint, or "course" for the checkpoint of the course.
+        typed: the token numbers to continue; None for a default text.
+        name: the name of the saved model. If it is None, the name of the file is used, or "" for
+            the checkpoint of the course.
+        mine: whether to use the student's code of 01, 05 and 06, too, and not only that of 07.
 
     Returns:
-        0, or a sentence about an error.
+        0, or an error message.
     """
     try:
         path = checkpoint.COURSE_MODEL if file == "course" else Path(file)
@@ -57,15 +58,15 @@ def _explore(file: Path, typed: list[int] | None, name: str, mine: bool) -> None
     right.load_gpt2_weights(loaded.state)
     if parts["model"]:
         model = parts.model(config).eval()
-        checkpoint.into(model, loaded)
+        checkpoint.copy_into(model, loaded)
     else:
         model = parts.load(parts.model(config), loaded.state).eval()
     count = sum(weight.numel() for weight in right.parameters())
-    print(f"{len(loaded.state)} tensors fit, each by its name and shape: {count:,} parameters.")
+    print(f"All {len(loaded.state)} tensors match by name and shape: {count:,} parameters.")
     with torch.no_grad():
         logits, expected = model(tokens[None])[0], right(tokens[None])[0]
     off = float((logits - expected).abs().max())
-    print(f"Its logits are those of PyTorch's own transformer, up to {off:.1g}.")
+    print(f"The largest difference from the logits of PyTorch's own transformer is {off:.1g}.")
     _show(loaded, model, tokens, logits[0, -1].softmax(-1))
     if loaded.characters:
         kept = saved_models.SavedModel(loaded.config, loaded.state, loaded.characters)
@@ -73,36 +74,38 @@ def _explore(file: Path, typed: list[int] | None, name: str, mine: bool) -> None
 
 
 def _tokens(loaded: Checkpoint, typed: list[int] | None) -> Tensor:
-    """Return the tokens to continue.
+    """Return the typed tokens, or default tokens if none are typed.
 
     Raises:
-        UsageError: the model has no such tokens, or not enough positions.
+        UsageError: a token number is out of range, or there are more tokens than positions.
     """
     kinds, places = loaded.config["vocab_size"], loaded.config["n_positions"]
     if not typed and loaded.characters:
         typed = Alphabet(loaded.characters).encode("def __init__(self")
     typed = typed or [token for token in HELLO if token < kinds] or [0]
     if wrong := [token for token in typed if not 0 <= token < kinds]:
-        raise UsageError(f"--tokens: there is no token {wrong[0]}; they go from 0 to {kinds - 1}.")
+        raise UsageError(
+            f"--tokens: there is no token {wrong[0]}; tokens are from 0 to {kinds - 1}."
+        )
     if len(typed) > places:
-        raise UsageError(f"--tokens: the model has room for {places} tokens, not {len(typed)}.")
+        raise UsageError(f"--tokens: the model reads at most {places} tokens, not {len(typed)}.")
     return torch.tensor(typed)
 
 
 @torch.no_grad()
 def _show(loaded: Checkpoint, model: Any, tokens: Tensor, probabilities: Tensor) -> None:
-    """Print the most probable next tokens and the model's continuation."""
+    """Print the most probable next tokens, and a text that greedy decoding continues."""
 
     def name(shown: list[int]) -> str:
         if loaded.characters:
             return repr(Alphabet(loaded.characters).decode(shown))
         return " ".join(map(str, shown))
 
-    print(f"After {name(tokens.tolist())} comes")
+    print(f"The most probable tokens after {name(tokens.tolist())}:")
     for token in probabilities.topk(min(SHOWN, len(probabilities))).indices.tolist():
         print(f"  {probabilities[token]:6.1%}  {name([token])}")
     text = tokens[None]
     for _ in range(WRITTEN):
         logits, _ = model(text[:, -loaded.config["n_positions"] :])
         text = torch.cat([text, logits[:, -1:].argmax(-1)], dim=1)
-    print(f"Each time with the most probable one: {name(text[0].tolist())}")
+    print(f"The text when each next token is the most probable one: {name(text[0].tolist())}")

@@ -1,5 +1,6 @@
-"""Fixed weights for probes of attention and of a GPT. Every part has an effect, and scores are
-neither equal nor far apart.
+"""Create fixed weights for the probes of attention and GPT.
+
+Every weight has an effect on the output, and attention scores are neither equal nor far apart.
 """
 
 import functools
@@ -13,34 +14,31 @@ from shared.small_gpt import under
 
 
 def linear(n_in, n_out, start, bias=True, size=1.0):
-    """Return weights of a linear layer."""
+    """Return the weights of an nn.Linear; different values of `start` give different numbers."""
     weights = {"weight": numbers(n_out, n_in, start=start) * size / math.sqrt(n_in)}
     return weights | ({"bias": numbers(n_out, start=start + 0.1) / 2} if bias else {})
 
 
 def attention_weights(n_embd, bias=True, start=0.1):
-    """Return weights of the layers c_attn and c_proj."""
+    """Return the weights of an attention with the layers c_attn and c_proj."""
     return under("c_attn", linear(n_embd, 3 * n_embd, start, bias, size=1.2)) | under(
         "c_proj", linear(n_embd, n_embd, start + 0.2, bias)
     )
 
 
 def norm(n_embd, start, bias=True):
-    """Return weights of a layer norm."""
+    """Return the weights of a LayerNorm."""
     weights = {"weight": 1 + numbers(n_embd, start=start) / 4}
     return weights | ({"bias": numbers(n_embd, start=start) / 2} if bias else {})
 
 
 def gpt_weights(sizes):
-    """Return weights of a GPT; `sizes` are the arguments of its GPTConfig, by name."""
+    """Return the weights of a GPT; `sizes` contains the arguments of its GPTConfig by name."""
     return dict(_gpt_weights(tuple(sizes.items())))
 
 
 @functools.cache
 def _gpt_weights(items):
-    """Return the weights of `gpt_weights`; `items` are the sizes as pairs. They are created once,
-    as no model changes them.
-    """
     sizes = dict(items)
     width, bias = sizes["n_embd"], sizes.get("bias", True)
     kinds = numbers(sizes["vocab_size"], width, start=2.47)
@@ -58,17 +56,17 @@ def _gpt_weights(items):
 
 
 def without_block_outputs(weights):
-    """Return the weights with zeros for c_proj, so that blocks add nothing."""
+    """Return the weights with zeros for every c_proj, so that each Block returns its input."""
     return {n: torch.zeros_like(w) if ".c_proj." in n else w for n, w in weights.items()}
 
 
 def filled(module, weights, dtype=torch.float64):
-    """Return the module in this dtype with these weights, and 0 for an additional bias.
+    """Load weights into a module, and set every bias that `weights` does not contain to 0.
 
-    Different questions report an additional bias; the outputs should not depend on it.
+    So an output does not depend on additional biases, which other probe inputs report.
     """
     module = module.to(dtype)
     biases = {n: torch.zeros_like(p) for n, p in parameters(module).items() if n.endswith("bias")}
-    set_weights(module, biases)  # first: a bias may be a second name of another
+    set_weights(module, biases)  # first, as a bias may have a second name in `weights`
     set_weights(module, weights)
     return module

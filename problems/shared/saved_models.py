@@ -1,4 +1,4 @@
-"""Save the model that was trained in problem 07 in `model.pt`, for problems 08 and 09."""
+"""Save the models that are trained in problem 07, and read them in problems 08 and 09."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TRAIN = """ This takes a minute or two:
 NONE_YET = f"""There is no trained model yet. Train one first.{_TRAIN}
 (The option --gpt2 course loads a model that the course has trained.)
 """
-"""The message if there is none, in the folder of another problem."""
+"""The message of problems 08 and 09 if there is no saved model."""
 
 _SPOILT = f"The trained model can't be read. Train it again.{_TRAIN}"
 
@@ -41,11 +41,11 @@ class SavedModel:
     """A trained model.
 
     Attributes:
-        config: the sizes of the model, by the names of GPTConfig's fields.
+        config: the arguments of GPTConfig, by name.
         state: the weights, by GPT-2's names.
         characters: all characters, in the order of their token numbers.
-        loss: the loss; infinite if it is unknown.
-        is_yours: whether it was trained in the student's code.
+        loss: the loss after training; infinite if it is unknown.
+        is_yours: whether the model was trained with the student's code.
         held_out: whether the loss was measured on held-out text.
     """
 
@@ -57,16 +57,17 @@ class SavedModel:
     held_out: bool = False
 
     def course_model(self) -> TinyGPT:
-        """Return the course's model with these weights."""
+        """Return the course's GPT with these weights, in evaluation mode."""
         model = TinyGPT(argparse.Namespace(**self.config))
         model.load_gpt2_weights(self.state)
         return model.eval()
 
     def is_better_than(self, other: SavedModel) -> bool:
-        """Return whether this model should replace the other one.
+        """Return whether this model is better than the other one.
 
-        A model of the student's code is better than one of the course's code. Then a loss on
-        held-out text is better than a loss on the training text. Then the lower loss is better.
+        A model of the student's code is better than a model of the course's code. If both are
+        alike, a loss on held-out text is better than a loss on the training text. If both are alike
+        in this, too, the lower loss is better.
         """
         return self._rank() > other._rank()
 
@@ -75,14 +76,12 @@ class SavedModel:
 
 
 def file(name: str = "") -> Path:
-    """Return the file of the model with this name. The model without a name belongs to the course's
-    text.
-    """
+    """Return the path of the model with this name: model-NAME.pt, or model.pt without a name."""
     return pictures.folder(PROBLEM) / (f"model-{name}.pt" if name else "model.pt")
 
 
 def names() -> list[str]:
-    """Return the names of the saved models, newest first; "" is the model without a name."""
+    """Return the names of the saved models, newest first. The name of model.pt is ""."""
     files = sorted(
         pictures.folder(PROBLEM).glob("model*.pt"), key=lambda path: -path.stat().st_mtime
     )
@@ -94,10 +93,14 @@ def names() -> list[str]:
 
 
 def name_for(name: str | None, texts: Sequence[str]) -> str:
-    """Return the name of a model: the given name, or the name of its first text.
+    """Return the name under which a model is saved.
+
+    Args:
+        name: the name that the user chose, or None.
+        texts: the training texts. If `name` is None, the model is named after the first one.
 
     Raises:
-        UsageError: the given name has characters that a file name should not have.
+        UsageError: the chosen name is too long or contains a character that is not allowed.
     """
     if name is None:
         return re.sub(r"[^\w-]+", "_", Path(texts[0]).stem)[:40] if texts else ""
@@ -107,10 +110,10 @@ def name_for(name: str | None, texts: Sequence[str]) -> str:
 
 
 def read(name: str = "") -> SavedModel | None:
-    """Return the model with a name, or None if there is none.
+    """Read the saved model with this name; return None if there is none.
 
     Raises:
-        UsageError: the file can't be read; the message has the command that trains the model again.
+        UsageError: the file can't be read. The message shows how to train the model again.
     """
     if not file(name).is_file():
         return None
@@ -118,7 +121,7 @@ def read(name: str = "") -> SavedModel | None:
         kept = SavedModel(**torch.load(file(name), weights_only=True))
         kept.course_model()
         if len(kept.characters) != kept.config["vocab_size"]:
-            raise ValueError("it has other characters than tokens")
+            raise ValueError("the number of characters differs from vocab_size")
     except Exception as error:
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 76, placeholder=" ...")
         raise UsageError(f"{_SPOILT}\n({reason})") from None
@@ -126,15 +129,15 @@ def read(name: str = "") -> SavedModel | None:
 
 
 def read_to_resume(name: str, config: dict[str, Any], characters: str) -> SavedModel:
-    """Return the saved model with this name, to continue its training.
+    """Read the saved model with this name, to continue its training.
 
     Args:
-        name: the name of the model; "" for the model of the course's text.
-        config: the expected sizes, by the names of GPTConfig's fields.
-        characters: the characters of the text.
+        name: the name of the model; "" for model.pt.
+        config: the expected arguments of GPTConfig, by name.
+        characters: the expected characters.
 
     Raises:
-        UsageError: there is no such model, or it has different sizes or characters.
+        UsageError: there is no model with this name, or its sizes or characters differ.
     """
     kept = read(name)
     if kept is None:
@@ -142,16 +145,16 @@ def read_to_resume(name: str, config: dict[str, Any], characters: str) -> SavedM
     if (kept.config, kept.characters) != (config, characters):
         raise UsageError(
             f"{file(name).name} was trained on a text with other characters, or has other sizes. "
-            "Use --resume with the same text."
+            "Use --resume with the text of the first training."
         )
     return kept
 
 
 def save(new: SavedModel, name: str = "") -> str:
-    """Save a model unless there is a better one with this name, and return a message about that.
+    """Save a model unless a better one with this name is saved, and return a message for the user.
 
-    A saved model with different characters belongs to a different text. It is replaced, as the
-    losses can't be compared.
+    An older model with different characters is always replaced: it belongs to a different text, so
+    the losses can't be compared.
     """
     try:
         old = read(name)
@@ -161,10 +164,10 @@ def save(new: SavedModel, name: str = "") -> str:
     if old is not None and old.characters == new.characters and old.is_better_than(new):
         whose = "yours" if old.is_yours else "the course's"
         return (
-            f"{where} holds a better one already: {whose}, with a loss of {old.loss:.3f}. It "
-            "stays. To keep this one, delete the other, or choose another name with --name."
+            f"{where} already contains a better model: {whose}, with a loss of {old.loss:.3f}. The "
+            "new model is not saved. To save it, delete the file or choose a name with --name."
         )
     whole = io.BytesIO()
     torch.save(asdict(new), whole)
     write_whole(file(name), whole.getvalue())
-    return f"The model is kept in {where}."
+    return f"The model is saved in {where}."

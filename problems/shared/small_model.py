@@ -1,4 +1,4 @@
-"""The model that the tests of problem 10 train, and plain gradient descent."""
+"""Define the model that the tests of problem 10 train, and an optimizer without state."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ class SmallModel(nn.Module):
         vocab_size: the number of tokens.
         n_positions: the largest length of a sequence.
         n_embd: the embedding width C.
-        dropout: the share of hidden activations that is dropped in training.
+        dropout: the probability with which a hidden activation is dropped in training.
     """
 
     def __init__(self, vocab_size, n_positions, n_embd, dropout=0.0):
@@ -29,7 +29,7 @@ class SmallModel(nn.Module):
 
 
 class SGD:
-    """Plain gradient descent, as an example of an optimizer."""
+    """An optimizer: plain gradient descent with a fixed learning rate."""
 
     def __init__(self, parameters, lr):
         self.parameters = list(parameters)
@@ -37,19 +37,19 @@ class SGD:
 
     @torch.no_grad()
     def step(self):
-        """Change each parameter in place by lr times its gradient."""
+        """Subtract lr times its gradient from each parameter, in place."""
         for parameter in self.parameters:
             if parameter.grad is not None:
                 parameter -= self.lr * parameter.grad
 
     def zero_grad(self):
-        """Clear all gradients."""
+        """Set the gradient of each parameter to None."""
         for parameter in self.parameters:
             parameter.grad = None
 
 
 def random_weights(rng, vocab_size=7, n_positions=6, n_embd=4, dtype=torch.float32):
-    """Return weights of a SmallModel, with which the loss is far from its minimum."""
+    """Return random weights of a SmallModel; their loss is far from its minimum."""
     shapes = {
         "wte.weight": (vocab_size, n_embd),
         "wpe.weight": (n_positions, n_embd),
@@ -67,11 +67,11 @@ def random_batch(rng, batch, length, vocab_size=7):
     return drawn[0], drawn[1]
 
 
-# Modules with known numbers
+# Modules with given weights
 
 
 def model_of(weights, dropout=0.0):
-    """Return a SmallModel with these weights, in their dtype."""
+    """Return a SmallModel with these weights and their dtype."""
     vocab_size, n_embd = weights["wte.weight"].shape
     model = SmallModel(vocab_size, len(weights["wpe.weight"]), n_embd, dropout)
     model.to(weights["wte.weight"].dtype).load_state_dict(weights)
@@ -79,7 +79,7 @@ def model_of(weights, dropout=0.0):
 
 
 def parameters_of(weights):
-    """Return a module with only these parameters; `weights` has them by name."""
+    """Return a module whose parameters are copies of `weights`, by the same names."""
     return nn.ParameterDict({name: weight.clone() for name, weight in weights.items()})
 
 
@@ -89,17 +89,17 @@ def weights_in(module):
 
 
 def gradients_in(module):
-    """Return a copy of each gradient, by name, and None for a parameter without a gradient."""
+    """Return a copy of each gradient by the parameter's name; None if there is no gradient."""
     named = module.named_parameters()
     return {name: None if p.grad is None else p.grad.clone() for name, p in named}
 
 
 def set_gradients(module, gradients):
-    """Set these gradients, and None for all other parameters."""
+    """Set the gradients of the named parameters, and None as the gradient of all others."""
     for name, parameter in module.named_parameters():
         parameter.grad = gradients[name].clone() if name in gradients else None
 
 
 def modes_in(module):
-    """Return whether the module and each of its layers is in training mode."""
+    """Return the training mode of the module and of each submodule, as a list of bools."""
     return [each.training for each in module.modules()]

@@ -1,8 +1,9 @@
-"""Build a model from the student's parts: the code of each problem, if it is correct.
+"""Build a GPT from the student's code of several problems.
 
-`explore.py --mine` of problem 07 trains the model, and `--talk --mine` of 08 lets it write. The
-model from 07 gets the blocks from 06, the blocks get the attention from 05, and the attention gets
-the softmax from 01. The course's code replaces parts that are not correct yet.
+`explore.py --mine` of problem 07 trains this GPT, and `explore.py --talk --mine` of 08 generates
+text with it. The GPT from 07 contains the Block from 06, the Block contains the attention from 05,
+and the attention calls the softmax from 01. The course's code replaces each part that is not
+correct yet.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from shared.oracles.torch_gpt import TinyGPT, gpt2_name
 CONFIG = Namespace(
     vocab_size=11, n_positions=8, n_embd=12, n_layer=2, n_head=3, dropout=0.0, bias=True
 )
-"""The sizes of the model for comparing parts."""
+"""The arguments of GPTConfig for the small model with which parts are checked."""
 
 TRAINING = ("softmax", "attention", "block", "model", "training step")
 GENERATION = ("sampling", "cache")
@@ -44,13 +45,13 @@ _PROBLEMS = {
 
 @dataclass
 class Part:
-    """A part of the model, from the student or from the course.
+    """A part of the model: the student's code or the course's.
 
     Attributes:
-        name: the name of the part.
+        name: the name of the part, such as "attention".
         problem_id: the problem in which the student writes the part.
-        module: the student's file, or None if the course's code is used.
-        remark: a sentence that explains why the student's code isn't used, or "".
+        module: the student's imported file, or None if the course's code is used.
+        remark: the reason why the student's code isn't used, as a sentence; "" if it is used.
     """
 
     name: str
@@ -66,40 +67,42 @@ class Part:
 
 @dataclass
 class Parts:
-    """All parts of a model, by name."""
+    """The parts of a model, by name."""
 
     parts: dict[str, Part] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        """Return the student's file for a part, or None if the course's code is used."""
+        """Return the student's imported file for a part, or None if the course's code is used."""
         return self.parts[name].module if name in self.parts else None
 
     def summary(self) -> str:
-        """Return a line with all parts, and a line for each of the student's parts that isn't
-        used.
-        """
+        """Return one line that lists all parts, followed by the remarks on unused parts."""
         line = " · ".join(map(str, self.parts.values()))
         return "\n".join([line, *(part.remark for part in self.parts.values() if part.remark)])
 
     def omit(self, name: str, why: str) -> None:
-        """Use the course's code instead of a correct part of the student's."""
+        """Replace a correct part of the student by the course's code.
+
+        Args:
+            name: the name of the part.
+            why: the reason, as the rest of a sentence after "but".
+        """
         part = self.parts[name]
         part.module = None
-        part.remark = f"{name}: yours, {part.problem_id[:2]}, is right, but {why}."
+        part.remark = f"{name}: yours, {part.problem_id[:2]}, is correct, but {why}."
 
     @property
     def step(self) -> Any:
-        """A module with AdamW, learning_rate, train_step and evaluate, of the student or the
-        course.
-        """
+        """The module that defines AdamW and train_step: the student's or the course's."""
         return self["training step"] or torch_gpt
 
     def model(self, config: Namespace, called: set[str] | None = None) -> Any:
-        """Return a new GPT of these parts.
+        """Return a new GPT that consists of these parts.
 
         Args:
-            config: the sizes of the model.
-            called: receives the name of each part that the model calls.
+            config: the arguments of GPTConfig.
+            called: a set to which the model adds the name of each of the student's parts that it
+                calls.
         """
         called = set() if called is None else called
         if self["model"]:
@@ -127,12 +130,12 @@ class Parts:
         return model
 
     def weights(self, model: Any) -> dict[str, Tensor]:
-        """Return a model's weights under GPT-2's names."""
+        """Return the weights of a model by GPT-2's names."""
         state = model.state_dict() if self["model"] else model.gpt2_weights()
         return {name: weight.detach() for name, weight in state.items()}
 
     def load(self, model: Any, weights: dict[str, Tensor]) -> Any:
-        """Load weights with GPT-2's names into a model."""
+        """Load weights, given by GPT-2's names, into a model, and return the model."""
         if self["model"]:
             model.load_state_dict(weights, strict=False)
         else:
@@ -141,7 +144,7 @@ class Parts:
 
 
 class _GPTWithStudentBlocks(TinyGPT):
-    """The course's model with the student's blocks, which have their own mask."""
+    """The course's GPT with the student's Blocks, which apply the causal mask themselves."""
 
     def blocks(self, hidden: Tensor) -> Tensor:
         for layer in self.encoder.layers:
@@ -151,7 +154,7 @@ class _GPTWithStudentBlocks(TinyGPT):
 
 
 class LogitsOnly(nn.Module):
-    """A GPT for the functions of problem 10. It returns only the logits."""
+    """A GPT that returns only the logits, as the functions of problem 10 expect."""
 
     def __init__(self, gpt: nn.Module) -> None:
         super().__init__()
@@ -164,17 +167,17 @@ class LogitsOnly(nn.Module):
 
 
 def _replace_module(parent: nn.Module, name: str, new: nn.Module) -> None:
-    """Replace a module by a new one with the same weights."""
+    """Replace the submodule `name` by `new`, which receives the weights of the old one."""
     old = parent.get_submodule(name).state_dict()
     new.load_state_dict({gpt2_name(name): weight for name, weight in old.items()}, strict=False)
     parent.register_module(name, new)
 
 
-# The softmax of 01 in the attention of 05
+# The softmax of 01 inside the attention of 05
 
 
 class _ReplacedSoftmax(TorchFunctionMode):
-    """Replaces PyTorch's softmax in the code of a module."""
+    """Replaces calls of PyTorch's softmax by calls of `softmax`."""
 
     def __init__(self, softmax: Callable[[Tensor, int], Tensor]) -> None:
         super().__init__()
@@ -195,7 +198,7 @@ class _ReplacedSoftmax(TorchFunctionMode):
 def _replace_softmax(
     attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[str]
 ) -> None:
-    """Replace the softmax in a module, and record whether it is called."""
+    """Let an attention call `softmax` instead of PyTorch's, and add "softmax" to `called` then."""
     forward = attention.forward
 
     def recorded_softmax(x: Tensor, dim: int) -> Tensor:
@@ -213,7 +216,7 @@ def _replace_softmax(
 
 
 def load_parts(names: Sequence[str] = TRAINING) -> Parts:
-    """Return the parts of a model: the student's if they are correct, otherwise the course's."""
+    """Return the named parts: the student's code if it is correct, otherwise the course's."""
     with torch.random.fork_rng(devices=[]):
         parts = _checked_parts(names)
         _omit_unusable(parts)
@@ -244,22 +247,22 @@ def _checked_parts(names: Sequence[str]) -> Parts:
 
 
 def _omit_unusable(parts: Parts) -> None:
-    """Omit parts that the model does not call, or that don't work with other parts."""
+    """Replace the student's parts that the model does not call or that don't fit other parts."""
     if parts["attention"] and not parts["block"] and not parts["model"]:
-        parts.omit("attention", "it waits for a block of yours, from 06 or 07")
+        parts.omit("attention", "it needs a block of yours, from 06 or 07")
     if parts["softmax"] and not parts["attention"]:
-        parts.omit("softmax", "it waits for your attention, from 05")
+        parts.omit("softmax", "it needs your attention, from 05")
     called = _called_parts(parts)
     for name in ("softmax", "attention", "block"):
         if parts[name] and called is not None and name not in called:
-            parts.omit(name, "your code around it has another one")
+            parts.omit(name, "your other parts do not call it")
     for name in ("softmax", "attention", "block", "model"):
         if parts[name] and not _is_correct(parts):
-            parts.omit(name, "together with your other parts it gives other numbers")
+            parts.omit(name, "with your other parts the results are wrong")
 
 
 def _called_parts(parts: Parts) -> set[str] | None:
-    """Return the names of the parts that a model calls, or None if it raises an exception."""
+    """Return the names of the parts that the model calls, or None if it raises an exception."""
     called: set[str] = set()
     try:
         parts.model(CONFIG, called)(TOKENS)
@@ -269,7 +272,7 @@ def _called_parts(parts: Parts) -> set[str] | None:
 
 
 def _is_correct(parts: Parts) -> bool:
-    """Return whether the parts together give the expected logits, loss and gradient."""
+    """Return whether the model of these parts has the expected logits, loss and gradient."""
     right = _reference_model()
 
     def whole() -> Tensor:
@@ -284,7 +287,7 @@ TOKENS = torch.tensor([[3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8]])
 
 
 def _reference_model() -> TinyGPT:
-    """Return PyTorch's model. With its weights, a mistake in any part has an effect."""
+    """Return PyTorch's GPT, with weights for which a mistake in any part changes the results."""
     model, generator = TinyGPT(CONFIG).double(), torch.Generator().manual_seed(30)
     for weight in model.parameters():
         weight.data = torch.randn(weight.shape, generator=generator).double() * 0.4
@@ -292,7 +295,7 @@ def _reference_model() -> TinyGPT:
 
 
 def _results(model: Any) -> Tensor:
-    """Return logits and loss of a GPT for some tokens, and the gradient of its token table."""
+    """Return a GPT's logits and loss for TOKENS, and the gradient of its token embedding."""
     logits, loss = model(TOKENS, TOKENS.roll(-1, 1))
     table = model.tokens if isinstance(model, TinyGPT) else model.lm_head
     (gradient,) = torch.autograd.grad(loss, table.weight)
@@ -300,7 +303,7 @@ def _results(model: Any) -> Tensor:
 
 
 def _output_and_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Return the output of a function for x, and the gradient of x."""
+    """Return the output of a function for x, and the gradient with respect to x."""
     x = x.clone().requires_grad_()
     y = function(x)
     upstream = torch.linspace(-1, 2, y.numel(), dtype=torch.float64).view(y.shape)
@@ -309,7 +312,9 @@ def _output_and_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Ten
 
 
 def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]:
-    """Return for each part a function of the student's file, and one for the expected result."""
+    """Return two functions for each part: one computes the student's result from the imported file,
+    the other the expected result.
+    """
     right = _reference_model()
     weights, layer = right.gpt2_weights(), right.encoder.layers[0]
     sizes = {"dropout": 0.0, "bias": True}
@@ -362,7 +367,7 @@ def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]
 
 
 def _training_results(code: Any) -> Tensor:
-    """Return the losses of two steps of training, then of two batches of different sizes."""
+    """Return losses of three training steps, the loss of `evaluate`, and some learning rates."""
     model = LogitsOnly(_reference_model())
     optimizer = code.AdamW(model.parameters(), lr=0.01)
     batches = [(TOKENS, TOKENS.roll(-1, 1)), (TOKENS[:1, :3], TOKENS[:1, 1:4])]
@@ -383,23 +388,23 @@ _EXPECTED_DRAWS = torch.tensor([[0, 1, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1
 
 
 def _sampled_tokens(code: Any) -> Tensor:
-    """Return for each filter which of five tokens `sample` draws, as 0 and 1."""
+    """Return a row per filter: 1 for each of five tokens that `sample` draws, 0 for others."""
     logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
     drawn = [code.sample(logits.clone(), **options) for options in _FILTERS]
     return torch.stack([tokens.bincount(minlength=5) > 0 for tokens in drawn]).long()
 
 
-# Writing with a cache
+# Generation with a cache
 
 
 class CachedLogits:
-    """Compute the logits of the next token with a model that keeps keys and values.
+    """Compute the logits of the next token with a key-value cache.
 
-    Positions count from the first token in the cache. If the cache is full, the last half of the
-    text is read again.
+    The first token in the cache has position 0. If the cache is full, it is emptied, and the model
+    reads the last n_positions // 2 tokens again.
 
     Args:
-        model: the CachedGPT of problem 09.
+        model: a CachedGPT of problem 09.
         n_positions: the largest number of tokens in the cache.
     """
 
@@ -411,7 +416,7 @@ class CachedLogits:
 
     @torch.no_grad()
     def __call__(self, tokens: list[int]) -> Tensor:
-        """Return the logits for the token after `tokens`, (1, V)."""
+        """Return the logits for the token after `tokens`, shape (1, V)."""
         known = self.read
         if not (known and tokens[: len(known)] == known and len(tokens) > len(known)):
             self.past, self.dropped = None, max(0, len(tokens) - self.n_positions)
@@ -425,7 +430,7 @@ class CachedLogits:
 
 
 def seconds_per_step(step_code: Any, model: nn.Module, config: Namespace, steps: int = 4) -> float:
-    """Return the seconds that a step of training takes; it changes the model."""
+    """Return the mean time of a training step in seconds. The steps change the model."""
     reader = LogitsOnly(model)
     optimizer = step_code.AdamW(reader.parameters(), lr=1e-3)
     device = next(model.parameters()).device

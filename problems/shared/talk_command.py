@@ -1,4 +1,4 @@
-"""Let the model of problem 07 continue typed text, with `sample` of problem 08."""
+"""Run `explore.py --talk`: continue typed text with the GPT of problem 07 and `sample` of 08."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SAMPLING = "08-sampling"
 
 _HELP = """\
 Type the beginning of a text. The model continues it; it does not answer. Ctrl-C stops it.
-    T 0.5     another temperature; 0 is greedy
-    k 10      top-k; k alone switches it off
-    p 0.9     top-p; p alone switches it off
-    ? text    how probable each next character is
-    Enter     ends the talk"""
+    T 0.5     set the temperature; 0 is greedy
+    k 10      set top-k; k alone switches it off
+    p 0.9     set top-p; p alone switches it off
+    ? text    show how probable each next character is
+    Enter     end the talk"""
 
 LENGTH = 240
-"""How many tokens the model adds."""
+"""The number of tokens that the model adds to a text."""
 _SETTING = re.compile(r"([Tkp])(?:\s*=?\s*(\d+(?:\.\d*)?|\.\d+))?")
 
 Sample = Callable[..., Tensor]
@@ -42,20 +42,24 @@ Sample = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Settings:
-    """The options for drawing tokens, with the names of `sample`'s arguments."""
+    """The sampling options, named like the arguments of `sample`."""
 
     temperature: float = 0.8
     top_k: int | None = None
     top_p: float | None = 0.95
 
     def __str__(self) -> str:
-        """Return the settings in the form in which users type them."""
+        """Return the settings as a user types them, for example "T 0.8  k 10"."""
         settings_text = f"T {self.temperature:g}"
         settings_text += "" if self.top_k is None else f"  k {self.top_k}"
         return settings_text + ("" if self.top_p is None else f"  p {self.top_p:g}")
 
     def changed(self, name: str, value: str | None) -> Settings:
-        """Return the settings with one of them changed.
+        """Return a copy of the settings with one setting changed.
+
+        Args:
+            name: the typed letter: T, k or p.
+            value: the typed number. None switches k or p off, and sets T to 1.
 
         Raises:
             ValueError: the value is out of range.
@@ -64,10 +68,10 @@ class Settings:
             return replace(self, temperature=float(value or "1"))
         if name == "k":
             if value is not None and int(float(value)) < 1:
-                raise ValueError("k is 1 or more")
+                raise ValueError("k must be at least 1")
             return replace(self, top_k=None if value is None else int(float(value)))
         if value is not None and not 0 < float(value) <= 1:
-            raise ValueError("p is above 0 and at most 1")
+            raise ValueError("p must be above 0 and at most 1")
         return replace(self, top_p=None if value is None else float(value))
 
 
@@ -76,12 +80,12 @@ class Model:
     """A trained model and its characters.
 
     Attributes:
-        whose: "Your model" or "The course's model", for a message.
+        whose: "Your model" or "The course's model", the beginning of a message.
         forward: takes tokens (B, T) and returns logits (B, T, V) and a loss.
         characters: all characters, in the order of their token numbers.
-        n_positions: the largest number of tokens that it can read at once.
-        read: a function that takes a list of tokens and returns the next logits, for example with a
-            cache; None to call `forward`.
+        n_positions: the largest number of tokens that the model can read at once.
+        read: a function that returns the logits of the next token for a list of tokens, for example
+            with a cache. If it is None, `forward` is called instead.
     """
 
     whose: str
@@ -94,15 +98,15 @@ class Model:
         self.alphabet = Alphabet(self.characters)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text; characters without a token are omitted."""
+        """Convert a text to tokens; characters without a token are omitted."""
         return self.alphabet.encode(text)
 
     def decode(self, token: int) -> str:
-        """Return a token's character; a tab becomes four spaces."""
+        """Convert a token to its character, and a tab to four spaces."""
         return self.alphabet.decode([token])
 
     def next_logits(self, tokens: list[int]) -> Tensor:
-        """Return the logits of the next token, (1, V)."""
+        """Return the logits of the next token, shape (1, V)."""
         if self.read is not None:
             return self.read(tokens)
         with torch.no_grad():
@@ -113,7 +117,9 @@ class Model:
 def main(arguments: Sequence[str]) -> None:
     """Run `explore.py --talk` with these arguments."""
     options = argparse.ArgumentParser(prog="explore.py", allow_abbrev=False)
-    options.add_argument("--talk", nargs="?", metavar="NAME", help="the name of a trained model")
+    options.add_argument(
+        "--talk", nargs="?", metavar="NAME", help="continue text with this saved model"
+    )
     options.add_argument("--mine", action="store_true", help="use your own parts throughout")
     asked = options.parse_args(arguments)
     talk(name=asked.talk, mine=asked.mine)
@@ -125,18 +131,18 @@ def talk(
     name: str | None = None,
     mine: bool = False,
 ) -> None:
-    """Continue typed text until an empty line is typed.
+    """Read lines of text and print a continuation of each, until an empty line is typed.
 
     Args:
-        console: for the output.
-        ask: reads a line.
-        name: the name of a trained model; by default the newest.
-        mine: whether to build the model from the student's parts.
+        console: the console for the output; by default stdout.
+        ask: reads a line after printing a prompt.
+        name: the name of a saved model; by default the newest one.
+        mine: whether to use the student's code of all problems, see `student_parts`.
 
     Raises:
-        SystemExit: there is no trained model; the message has the command that trains one.
+        SystemExit: there is no saved model of this name, or its file can't be read.
     """
-    torch.set_num_threads(1)  # as in training: more only wait for each other
+    torch.set_num_threads(1)  # more threads are slower for a small model
     console = console or Console(highlight=False, markup=False)
     kept = _read_saved(name, console)
     if mine:
@@ -173,10 +179,10 @@ def _changed(settings: Settings, setting: re.Match[str], console: Console) -> Se
 def _print_continuation(
     model: Model, sample: Sample, text: str, settings: Settings, console: Console
 ) -> None:
-    """Show a text and its continuation, character by character."""
+    """Print a text and its continuation, character by character."""
     unknown = "".join(sorted(set(text) - {*model.characters, " "}))
     if unknown:
-        console.print(f"The model never saw {unknown} and reads on without.")
+        console.print(f"The model does not know the characters {unknown} and skips them.")
     console.print(text, end="", soft_wrap=True)
     try:
         for character in continuation(model, sample, text, settings):
@@ -184,12 +190,12 @@ def _print_continuation(
     except KeyboardInterrupt:
         pass
     except Exception as error:
-        console.print(f"\nYour code stops with {type(error).__name__}: {error}")
+        console.print(f"\nYour code raised {type(error).__name__}: {error}")
     console.print()
 
 
 def continuation(model: Model, sample: Sample, text: str, settings: Settings) -> Iterator[str]:
-    """Draw and yield the characters that follow a text."""
+    """Yield the characters of a sampled continuation of a text."""
     tokens = model.encode(text) or model.encode("\n") or [0]
     for _ in range(LENGTH):
         drawn = sample(model.next_logits(tokens), **vars(settings))
@@ -198,7 +204,7 @@ def continuation(model: Model, sample: Sample, text: str, settings: Settings) ->
 
 
 def _show_next(model: Model, text: str, console: Console) -> None:
-    """Show the most probable next characters as bars, at three temperatures."""
+    """Print the most probable next characters, with bars for three temperatures."""
     logits = model.next_logits(model.encode(text) or model.encode("\n") or [0])[0]
     console.print("next    " + "".join(f"T = {t:<18g}" for t in (0.5, 1.0, 2.0)))
     tables = [(logits / t).softmax(-1) for t in (0.5, 1.0, 2.0)]
@@ -214,23 +220,26 @@ def _show_next(model: Model, text: str, console: Console) -> None:
 
 
 def _read_saved(name: str | None, console: Console) -> SavedModel:
-    """Return a saved model, and print its name if there are several.
+    """Return the saved model with this name, or the newest one if the name is None.
+
+    If there are several models and the name is None, print their names.
 
     Raises:
-        SystemExit: there is no such model; the message has the command that trains one, or the
-            names of all models.
+        SystemExit: there is no model with this name, or no model at all, or the file can't be read.
     """
     names = saved_models.names()
     if name is None:
         name = names[0] if names else ""
         if len(names) > 1:
             known = ", ".join(each or "model" for each in names)
-            console.print(f"Kept are: {known}. This is {name or 'model'}; --talk NAME picks.")
+            console.print(
+                f"Saved models: {known}. This is {name or 'model'}. Use --talk NAME for another."
+            )
     elif name == "model":
         name = ""
     elif name not in names:
         known = ", ".join(each or "model" for each in names) or "none yet"
-        raise SystemExit(f"There is no model of the name {name}. Kept are: {known}.")
+        raise SystemExit(f"There is no model with the name {name}. Saved models: {known}.")
     try:
         kept = saved_models.read(name)
     except UsageError as error:
@@ -241,7 +250,7 @@ def _read_saved(name: str | None, console: Console) -> SavedModel:
 
 
 def _student_parts_model(kept: SavedModel) -> tuple[Model, Sample, str]:
-    """Return a model of the student's parts, a sample function, and a line that lists the parts."""
+    """Return a model of the student's parts, `sample`, and a text that lists the parts."""
     reading = [name for name in student_parts.TRAINING if name != "training step"]
     parts = student_parts.load_parts([*reading, *student_parts.GENERATION])
     config = argparse.Namespace(**kept.config)
@@ -259,20 +268,22 @@ def _student_parts_model(kept: SavedModel) -> tuple[Model, Sample, str]:
 
 
 def load_model(kept: SavedModel) -> Model:
-    """Return a saved model, with the student's code if that is correct."""
+    """Return a saved model, run by the student's GPT if that is correct, else by the course's."""
     model, n_positions = kept.course_model(), kept.config["n_positions"]
     tokens = torch.arange(min(12, n_positions))[None] % kept.config["vocab_size"]
     with torch.no_grad():
         right = model(tokens)[0]
     yours = _students_model(kept, tokens, right)
-    whose = "The course's model (until your problem 07 is right)" if yours is None else "Your model"
+    whose = (
+        "The course's model (until your problem 07 is correct)" if yours is None else "Your model"
+    )
     return Model(whose, yours or model, kept.characters, n_positions)
 
 
 def _students_model(
     kept: SavedModel, tokens: Tensor, right: Tensor
 ) -> Callable[[Tensor], Any] | None:
-    """Return the student's GPT with these weights, if its logits are correct."""
+    """Return the student's GPT with the saved weights, or None if its logits are not correct."""
     try:
         with redirect_stdout(io.StringIO()), torch.no_grad():
             code = _students(MODEL)
@@ -285,10 +296,10 @@ def _students_model(
 
 
 def _sample() -> tuple[Sample, str]:
-    """Return the student's `sample` if it is correct, otherwise the course's; and its name."""
+    """Return a `sample` function and its name: the student's if correct, else the course's."""
     if code := student_parts.load_parts(["sampling"])["sampling"]:
         return code.sample, "your sample"
-    return sampling.sample, "the course's sample (until yours is right)"
+    return sampling.sample, "the course's sample (until yours is correct)"
 
 
 def _students(problem_id: str) -> Any:

@@ -1,4 +1,4 @@
-"""Weights, questions and a test for modules with the layers query, key and value (02 to 04)."""
+"""Test helpers for modules with the layers query, key and value (problems 02 to 04)."""
 
 import torch
 
@@ -12,8 +12,12 @@ from shared.worked_example import LAYERS
 
 
 def layer_weights(n_embd, size, bias=True):
-    """Return weights of the layers query, key and value, by name; `size` is the size of the numbers
-    in the matrices.
+    """Return fixed weights of the layers query, key and value, by name.
+
+    Args:
+        n_embd: the embedding width.
+        size: a factor of the numbers in the matrices.
+        bias: whether the layers have a bias.
     """
     weights = {}
     for start, name in enumerate(LAYERS):
@@ -24,7 +28,7 @@ def layer_weights(n_embd, size, bias=True):
 
 
 def like_layer_weights(n_embd, size):
-    """Return equal weights for the three layers, so that swapped roles have no effect."""
+    """Return equal weights for the three layers, so that swapped layers have no effect."""
     weights = layer_weights(n_embd, size)
     return {
         f"{name}.{part}": weights[f"key.{part}"] for name in LAYERS for part in ("weight", "bias")
@@ -32,30 +36,33 @@ def like_layer_weights(n_embd, size):
 
 
 def filled(module, weights, dtype=torch.float64):
-    """Set a module's weights by name, and give other parameters fixed numbers.
+    """Load weights into a module, and return the module.
 
-    A missing bias stays missing, and an additional bias isn't 0. So the output shows both mistakes.
+    A bias that the module lacks is skipped. A parameter that `weights` does not contain is filled
+    with fixed numbers other than 0. So both a missing and an additional bias change the output.
     """
     module = module.to(dtype)
     every = parameters(module)
     set_weights(module, {n: w for n, w in weights.items() if n in every or n.endswith("weight")})
-    known = {id(each) for name, each in every.items() if name in weights}  # under any of its names
+    known = {
+        id(each) for name, each in every.items() if name in weights
+    }  # parameters may have several names
     others = {name: each for name, each in every.items() if id(each) not in known}
     set_weights(module, {name: numbers(*p.shape, start=4.0) for name, p in others.items()})
     return module
 
 
 def about_parameters(make, default):
-    """Return the questions about the parameters of a module with layers query, key and value.
+    """Return probe inputs about the parameters of a module with layers query, key and value.
 
     Args:
-        make: returns the module of a width, with or without a bias.
-        default: returns the module with default arguments.
+        make: returns a new module; its arguments are the width and whether there is a bias.
+        default: returns a new module with default arguments.
     """
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
 
-    def there(bias):
-        """Return which of the expected parameters and layers exist."""
+    def existing(bias):
+        """Return 1 for each name of a parameter or layer that names a parameter, otherwise 0."""
         every = parameters(make(4, bias))
         return torch.tensor([float(name in every) for name in (*names, *LAYERS)])
 
@@ -69,8 +76,8 @@ def about_parameters(make, default):
 
     return Part(
         main={
-            "with bias": lambda: there(True),
-            "without bias": lambda: there(False),
+            "with bias": lambda: existing(True),
+            "without bias": lambda: existing(False),
             "sizes": sizes,
             "default width": lambda: len(default().query.weight),
             "default bias": lambda: default().query.bias is not None,
@@ -83,15 +90,21 @@ def about_parameters(make, default):
 
 
 def check_long_sequence(right, module, x, call):
-    """Compare a module with the right output, on a sequence of many positions.
+    """Compare the output of a module for a long sequence with the correct output.
 
-    The check is omitted if the code loops over pairs of positions, as it would take minutes.
+    The check is skipped if the module loops over pairs of positions, as it would take minutes.
+
+    Args:
+        right: the correct module.
+        module: the student's module.
+        x: the sequence, shape (1, T, C).
+        call: the call, as text.
     """
     short = torch.zeros_like(x[:, :96])
     with may_be_skipped(call) as skip:
-        # On a busy machine some calls wait for longer than they run.
+        # Repeat the call, as a call on a busy machine may wait for longer than it runs.
         fast = any(seconds(lambda: module(short)) < 0.02 for _ in range(8))
         if not fast and skip():
             return
-        with torch.no_grad():  # a loop's graph would take gigabytes
+        with torch.no_grad():  # the autograd graph of a loop would take gigabytes
             check(module(x.clone()), right(x), call)

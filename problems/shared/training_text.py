@@ -1,6 +1,4 @@
-"""Read the training text for problem 07, convert characters to tokens, and hold out the last
-tenth.
-"""
+"""Read the training text for problem 07, convert it to tokens, and hold out the last tenth."""
 
 from __future__ import annotations
 
@@ -22,24 +20,24 @@ MODULES = """
     smtplib socket statistics subprocess tarfile tempfile textwrap threading timeit trace
     traceback turtle typing urllib.parse urllib.request uuid weakref
 """
-"""The text without `--text`: the source of Python's library on this machine."""
+"""The modules of Python's library whose source is the training text if `--text` is not given."""
 
 SHIPPED = {"alice": Path(__file__).with_name("alice.txt")}
-"""Texts that come with the course, by their names for `--text`.
+"""The files of texts that are part of the course, by their names for `--text`.
 
 alice: chapters 1 to 7 of Alice's Adventures in Wonderland by Lewis Carroll (1865), which is in the
 public domain.
 """
 
 MOST = 3000
-"""The largest number of different characters; if a text has more, the rarest become one."""
+"""The largest number of different characters. In a text with more, the rarest are replaced."""
 
 _TAB, _FOUR_SPACES, _OTHER = "\t", " " * 4, "\N{REPLACEMENT CHARACTER}"
 
 
 @dataclass(frozen=True)
 class Alphabet:
-    """The characters that a model knows; each is a token.
+    """The characters that a model knows. Each character is a token.
 
     Attributes:
         characters: all characters, in the order of their token numbers.
@@ -53,13 +51,13 @@ class Alphabet:
         object.__setattr__(self, "number_of", numbers)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text; unknown characters are omitted."""
+        """Convert a text to tokens. Unknown characters are omitted."""
         if _TAB in self.number_of:
             text = text.replace(_FOUR_SPACES, _TAB)
         return [self.number_of[character] for character in text if character in self.number_of]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of some tokens; a tab becomes four spaces."""
+        """Convert tokens to a text, and each tab to four spaces."""
         return "".join(self.characters[token] for token in tokens).replace(_TAB, _FOUR_SPACES)
 
 
@@ -68,10 +66,10 @@ class TrainingText:
     """A text as tokens, in two parts.
 
     Attributes:
-        alphabet: its characters.
-        training: the first nine tenths.
-        held_out: the last tenth; no model trains on it.
-        is_the_course_s: whether it is the source of Python's library.
+        alphabet: the characters of the text.
+        training: the tokens of the first nine tenths.
+        held_out: the tokens of the last tenth, on which no model trains.
+        is_the_course_s: whether the text is the source of Python's library.
     """
 
     alphabet: Alphabet
@@ -81,16 +79,18 @@ class TrainingText:
 
     @property
     def prompt(self) -> str:
-        """The beginning of a text, for the model to continue."""
+        """A short beginning of a text, which the model continues."""
         return self._beginning("def ", 8)
 
     @property
     def line(self) -> str:
-        """Characters for the picture of heads."""
+        """A short text for the picture of the attention heads."""
         return self._beginning("    def run(self):\n", 15)
 
     def _beginning(self, of_code: str, length: int) -> str:
-        """Return a piece of code, or a piece of the held-out text that begins with a whole word."""
+        """Return `of_code` if the text is the source of Python's library, otherwise `length`
+        characters of the held-out text that begin with a whole word.
+        """
         known = {*self.alphabet.characters} >= {*of_code.replace(_FOUR_SPACES, _TAB)}
         if self.is_the_course_s and known:
             return of_code
@@ -101,8 +101,10 @@ class TrainingText:
         return "".join(characters[start : start + length])
 
     def held_out_batches(self, n_positions: int, rows: int = 64) -> list[tuple[Tensor, Tensor]]:
-        """Return evenly spread pieces of the held-out text, and the same pieces shifted by one
-        token.
+        """Return batches of inputs and targets from the held-out text.
+
+        The inputs are `rows` evenly spread pieces of n_positions tokens. The targets are the same
+        pieces, shifted by one token.
         """
         pieces = self.held_out.unfold(0, n_positions + 1, 1)
         pieces = pieces[torch.linspace(0, len(pieces) - 1, rows).long()]
@@ -110,25 +112,25 @@ class TrainingText:
 
 
 def read(files: Sequence[str | Path], n_positions: int, first: int | None = None) -> TrainingText:
-    """Return a text to train on.
+    """Read the training text.
 
     Args:
-        files: files, or names of texts that come with the course; if empty, the source of Python's
-            library.
+        files: paths of files, or names of texts that are part of the course. If there are none, the
+            text is the source of Python's library.
         n_positions: the number of tokens that the model reads at once.
-        first: the number of characters to read; by default all.
+        first: the number of characters to use; by default all.
 
     Raises:
         UsageError: a file can't be read, or the text is too short for a model of this size.
     """
     text = "\n".join(_content(Path(file)) for file in files) if files else _library()
     text = text.expandtabs(4).replace(_FOUR_SPACES, _TAB)[:first]
-    needed = 10 * (n_positions + 1)  # a tenth has to hold one piece and the token after it
+    needed = 10 * (n_positions + 1)  # so that a tenth contains one input and its targets
     if len(text) < needed:
         raise UsageError(
-            f"The text has {len(text):,} characters, and {needed:,} are needed. Its last tenth is "
-            f"held out, and needs at least {n_positions + 1} characters. "
-            "A model needs about 100,000 characters or more to learn to write words."
+            f"The text has {len(text):,} characters, but at least {needed:,} are needed. Its last "
+            f"tenth is held out and must have at least {n_positions + 1} characters. "
+            "To learn to write words, a model needs about 100,000 characters or more."
         )
     counts = Counter(text)
     if len(counts) > MOST:
@@ -147,8 +149,8 @@ def _content(file: Path) -> str:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"{file} is no text in UTF-8: its byte {error.start + 1} can't be read so. Save it as "
-            "UTF-8, which most editors offer under Save as."
+            f"{file} is not a text in UTF-8: its byte {error.start + 1} is not valid. Save the "
+            "file as UTF-8; most editors offer this under Save as."
         ) from None
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error.strerror or error}.") from None
@@ -160,7 +162,7 @@ def _library() -> str:
 
 
 def _source(name: str) -> str:
-    """Return the source of a module of Python's library, or "" if it does not exist."""
+    """Return the source of a module of Python's library, or "" if there is no such module."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.has_location or spec.origin is None:
         return ""

@@ -5,12 +5,13 @@ import math
 import torch
 
 COPIES = 8
-"""How many entries of `telltale`'s output show the same weight."""
+"""The number of output entries that show the same attention weight."""
 
 
 def identity_weights(n_embd):
-    """Return weights with which queries and keys are 0, and each token's value and output are the
-    token itself.
+    """Return weights of a MultiHeadAttention that make queries and keys 0 and values the tokens.
+
+    c_proj does not change its input.
     """
     eye, zeros = torch.eye(n_embd), torch.zeros(n_embd)
     return {
@@ -22,16 +23,16 @@ def identity_weights(n_embd):
 
 
 def attention_with_visible_dropout(make, scores):
-    """Return a module and a sequence. The module's output shows which weights and entries were
-    dropped.
+    """Return an attention module and an input sequence.
+
+    The module's output for the sequence shows which weights and which output entries dropout has
+    dropped. Token t is the t-th unit vector. In head h, the score of query i and key j is
+    scores[h, i, j]. Value j is 1 in COPIES entries of its own and 0 elsewhere, so these entries of
+    the output of query i equal the weight of key j. c_proj adds 1 to all entries.
 
     Args:
         make: returns a MultiHeadAttention with the given weights and number of heads.
-        scores: the scores of its heads, (n_head, T, T).
-
-    Token t is the t-th unit vector. In head h the score of query i and key j is scores[h, i, j].
-    Value j is 1 at COPIES separate places. So the output of query i shows the weight of (i, j) at
-    these places. c_proj adds 1 to everything.
+        scores: the attention scores of each head, shape (n_head, T, T).
     """
     n_head, seq_len, _ = scores.shape
     head_dim = COPIES * seq_len

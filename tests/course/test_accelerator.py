@@ -36,5 +36,5 @@ def test_a_gpu_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_that_fails_on_the_gpu_trains_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     device, said = device_and_message(monkeypatch, "meta")
     assert device == torch.device("cpu")
-    assert said.startswith("Training on the CPU. On the GPU (meta) the code stops with ")
+    assert said.startswith("Training on the CPU. On the GPU (meta), the code raises ")
     assert "device=x.device" in said

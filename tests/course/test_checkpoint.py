@@ -75,7 +75,7 @@ def test_the_number_of_heads_comes_from_config_json_or_head_dim_64(
     (tmp_path / "config.json").write_text(json.dumps({"n_head": 3}))
     assert checkpoint.load(path).config["n_head"] == 3
     (tmp_path / "config.json").write_text(json.dumps({"n_head": 4}))
-    with pytest.raises(UsageError, match="4 heads don't divide"):
+    with pytest.raises(UsageError, match="not a multiple of 4 heads"):
         checkpoint.load(path)
 
 
@@ -83,10 +83,10 @@ def test_the_number_of_heads_comes_from_config_json_or_head_dim_64(
     ("change", "said"),
     [
         (lambda t: t.pop("h.1.ln_2.bias"), "Missing: h.1.ln_2.bias."),
-        (lambda t: t.update({"h.0.extra": torch.ones(2)}), "Left over: h.0.extra."),
+        (lambda t: t.update({"h.0.extra": torch.ones(2)}), "Unknown: h.0.extra."),
         (
             lambda t: t.update({"h.0.mlp.c_fc.weight": t["h.0.mlp.c_fc.weight"].mT.contiguous()}),
-            r"h.0.mlp.c_fc.weight has shape \(24, 6\) instead of \(6, 24\). It has the layout of",
+            r"h.0.mlp.c_fc.weight has shape \(24, 6\) instead of \(6, 24\). This is the layout of",
         ),
         (
             lambda t: t.update({"ln_f.weight": torch.ones(3)}),
@@ -94,7 +94,7 @@ def test_the_number_of_heads_comes_from_config_json_or_head_dim_64(
         ),
         (lambda t: t.update({"lm_head.weight": t["wte.weight"] + 1}), "they are one table"),
         (lambda t: t.pop("wte.weight"), "There is no table wte.weight"),
-        (lambda t: t.pop("h.0.attn.c_attn.bias"), "Left over: h.0.attn.c_proj.bias"),
+        (lambda t: t.pop("h.0.attn.c_attn.bias"), "Unknown: h.0.attn.c_proj.bias"),
     ],
 )
 def test_invalid_weights_are_named(tensors: dict[str, Tensor], change, said: str) -> None:
@@ -108,7 +108,7 @@ def test_a_damaged_or_missing_file_is_reported(tmp_path: Path, tensors: dict[str
     whole = path.read_bytes()
     for damaged in (b"", whole[:-1], whole.replace(b'"F32"', b'"F99"')):
         path.write_bytes(damaged)
-        with pytest.raises(UsageError, match="no safetensors file"):
+        with pytest.raises(UsageError, match="not a safetensors file"):
             checkpoint.load(path)
     with pytest.raises(UsageError, match="can't be read: No such file"):
         checkpoint.load(tmp_path / "none")
@@ -143,7 +143,7 @@ def test_the_course_model_is_loaded_into_the_gpt_of_the_student_or_the_course(
     assert explore_checkpoint.explore("course", None, None, mine=False) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("model yours, 07\n" if solved else "model the course's\n")
-    assert "29 tensors fit" in shown
+    assert "All 29 tensors match" in shown
     assert "110,400 parameters" in shown
     assert saved_models.names() == [""]
 
@@ -156,13 +156,13 @@ def test_a_file_without_characters_shows_token_numbers(
 ) -> None:
     path = write_checkpoint(tmp_path, tensors, n_head="2")
     assert explore_checkpoint.explore(str(path), [1, 2, 3], None, mine=False) == 0
-    assert "After 1 2 3 comes" in capsys.readouterr().out
+    assert "The most probable tokens after 1 2 3:" in capsys.readouterr().out
     assert saved_models.names() == []
     said = explore_checkpoint.explore(str(path), [1, 7], None, mine=False)
-    assert said == "--tokens: there is no token 7; they go from 0 to 6."
+    assert said == "--tokens: there is no token 7; tokens are from 0 to 6."
 
 
 def test_a_gpt_with_different_names_is_reported(model: TinyGPT, tensors: dict[str, Tensor]) -> None:
     loaded = checkpoint.Checkpoint(CONFIG, checkpoint.from_gpt2(tensors, CONFIG))
     with pytest.raises(UsageError, match="Missing in your GPT: lm_head.weight, transformer"):
-        checkpoint.into(model, loaded)
+        checkpoint.copy_into(model, loaded)

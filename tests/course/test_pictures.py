@@ -135,7 +135,7 @@ def test_stopped_training_saves_the_model(explore, stopped_after):
     folder, words = explore("07-tiny-gpt", STUB_OF_07)
     assert "Stopped." in words
     assert "after 1 step and" in words
-    assert "The model is kept in model.pt." in words
+    assert "The model is saved in model.pt." in words
     assert saved_models.read() is not None
     assert not list(folder.glob(".model*"))
 
@@ -157,7 +157,7 @@ def test_a_resumed_training_keeps_the_better_model(explore, solved):
     explore("07-tiny-gpt", file, "--seed", "3")
     first = saved_models.read()
     _, words = explore("07-tiny-gpt", file, "--seed", "4", "--resume")
-    assert "The model is kept in model.pt." in words
+    assert "The model is saved in model.pt." in words
     assert saved_models.read().loss <= first.loss
 
 
@@ -172,7 +172,7 @@ def test_training_stopped_at_once_saves_nothing(explore, stopped_after):
 def test_a_text_that_is_too_short_is_refused(explore, tmp_path):
     poem = tmp_path / "poem.txt"
     poem.write_text("short", encoding="utf-8")
-    with pytest.raises(SystemExit, match="5 characters, and 650 are needed"):
+    with pytest.raises(SystemExit, match="5 characters, but at least 650 are needed"):
         explore("07-tiny-gpt", STUB_OF_07, "--text", str(poem))
 
 
@@ -187,7 +187,7 @@ def test_own_parts_train_on_the_students_text(explore, tmp_path):
     assert "attention the course's" in words
     assert "times the course's" in words
     assert "The last 124 are held out." in words
-    assert "The model is kept in model-poem.pt." in words
+    assert "The model is saved in model-poem.pt." in words
     kept = saved_models.read("poem")
     assert kept.is_yours
     assert kept.characters == "".join(sorted(set(poem.read_text("utf-8"))))

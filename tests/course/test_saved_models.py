@@ -33,8 +33,8 @@ def model(loss: float = 2.0, *, is_yours: bool = False) -> SavedModel:
 def test_a_saved_model_is_found_by_name_and_no_other_file_is_left(folder: Path) -> None:
     assert saved_models.read() is None
     kept = model(1.5)
-    assert saved_models.save(kept) == "The model is kept in model.pt."
-    assert saved_models.save(model(2.0), "poems") == "The model is kept in model-poems.pt."
+    assert saved_models.save(kept) == "The model is saved in model.pt."
+    assert saved_models.save(model(2.0), "poems") == "The model is saved in model-poems.pt."
     loaded, poems = saved_models.read(), saved_models.read("poems")
     assert loaded is not None
     assert poems is not None
@@ -68,7 +68,7 @@ def test_the_better_model_is_kept(
         (first.loss, first.is_yours) if first_is_kept else (second.loss, second.is_yours)
     )
     assert said.startswith(
-        "model.pt holds a better one already" if first_is_kept else "The model is kept"
+        "model.pt already contains a better model" if first_is_kept else "The model is saved"
     )
 
 
@@ -94,7 +94,7 @@ def test_a_damaged_model_is_reported_and_replaced(folder: Path, damage) -> None:
     lines = str(said.value).splitlines()
     assert len(lines) < 8
     assert max(map(len, lines)) < 80
-    assert saved_models.save(model(9.0)) == "The model is kept in model.pt."
+    assert saved_models.save(model(9.0)) == "The model is saved in model.pt."
 
 
 @pytest.mark.parametrize("folder_of_git", ["", "students"])

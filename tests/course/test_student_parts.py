@@ -57,7 +57,7 @@ def test_correct_parts_are_used_and_listed(problems: Path) -> None:
             ["05"],
             ["softmax", "attention"],
             [
-                "softmax: yours, 01, is right, but it waits for your attention, from 05.",
+                "softmax: yours, 01, is correct, but it needs your attention, from 05.",
                 "attention: yours, 05, is not written yet.",
             ],
         ),
@@ -111,7 +111,7 @@ def test_a_softmax_that_the_attention_does_not_call_is_not_listed(problems: Path
     shutil.copy(file, problems / "05-multi-head-attention" / "problem.py")
     output = student_parts.load_parts(ALL).summary()
     assert output.startswith(summary_line("softmax"))
-    assert "is right, but your code around it has another one" in output
+    assert "is correct, but your other parts do not call it" in output
 
 
 def test_the_softmax_of_01_is_called_in_the_attention_of_05(problems: Path) -> None:

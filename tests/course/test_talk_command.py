@@ -70,8 +70,8 @@ def test_without_a_model_the_command_to_train_is_printed(problems: Path) -> None
 
 def test_with_stubs_the_code_of_the_course_is_used(talk: Talk) -> None:
     shown = talk("abc")
-    assert "The course's model (until your problem 07 is right) reads" in shown
-    assert "the course's sample (until yours is right) draws" in shown
+    assert "The course's model (until your problem 07 is correct) reads" in shown
+    assert "the course's sample (until yours is correct) draws" in shown
     written = shown.partition("> abc")[2].rpartition("\n[")[0]
     assert len(written.replace(" " * 4, "\t")) == 24 + 1
 
@@ -87,7 +87,7 @@ def test_the_students_code_is_used_if_it_is_correct(problems: Path, talk: Talk) 
     wrong = source.replace("before >= p", "before + probabilities >= p")
     assert wrong != source
     path.write_text(wrong, encoding="utf-8")
-    assert "the course's sample (until yours is right) draws" in talk()
+    assert "the course's sample (until yours is correct) draws" in talk()
 
 
 def test_typed_settings_are_applied_and_shown(talk: Talk) -> None:
@@ -96,13 +96,13 @@ def test_typed_settings_are_applied_and_shown(talk: Talk) -> None:
     settings += ["[T 0.5  k 3] >", "[T 0.5] >", "[T 0] >", "[T 0  p 0.25] >"]
     assert [line.strip() for line in shown.splitlines() if line.startswith("[")] == settings
     refused = talk("k 0", "p 3")
-    assert "Not changed: k is 1 or more" in refused
-    assert "Not changed: p is above 0" in refused
+    assert "Not changed: k must be at least 1" in refused
+    assert "Not changed: p must be above 0" in refused
     assert refused.count("[T 0.8  p 0.95] >") == 3
 
 
 def test_unknown_characters_are_reported(talk: Talk) -> None:
-    assert "The model never saw Xé" in talk("aXbé")
+    assert "The model does not know the characters Xé" in talk("aXbé")
 
 
 def test_the_next_characters_are_shown_as_bars(talk: Talk) -> None:
@@ -120,7 +120,7 @@ def test_talking_continues_if_the_students_sample_fails(
 
     monkeypatch.setattr(talk_command, "_sample", lambda: (sample, "your sample"))
     shown = talk("abc", "T 0.5")
-    assert "Your code stops with RuntimeError: no luck" in shown
+    assert "Your code raised RuntimeError: no luck" in shown
     assert "[T 0.5" in shown
 
 
@@ -158,8 +158,8 @@ def test_models_are_picked_by_name(problems: Path, talk: Talk) -> None:
     torch.save(kept | {"characters": "\t\nабв "}, folder / "model-poems.pt")
     shown = talk(name="poems")
     assert "[T 0.8" in shown
-    assert "The model never saw a" in talk("a", name="poems")
-    assert "The model never saw a" not in talk("a", name="model")
-    assert "--talk NAME picks" in talk()
-    with pytest.raises(SystemExit, match="no model of the name novels. Kept are: .*poems"):
+    assert "The model does not know the characters a" in talk("a", name="poems")
+    assert "The model does not know the characters a" not in talk("a", name="model")
+    assert "Use --talk NAME" in talk()
+    with pytest.raises(SystemExit, match="no model with the name novels. Saved models: .*poems"):
         talk(name="novels")

@@ -61,7 +61,7 @@ def test_the_batches_of_the_held_out_text_are_full(tmp_path: Path) -> None:
 
 def test_a_short_text_is_refused_with_the_required_length(tmp_path: Path) -> None:
     training_text.read([write_file(tmp_path, "a" * 650)], n_positions=64)
-    with pytest.raises(UsageError, match="has 649 characters, and 650 are needed"):
+    with pytest.raises(UsageError, match="has 649 characters, but at least 650 are needed"):
         training_text.read([write_file(tmp_path, "a" * 649)], n_positions=64)
     with pytest.raises(UsageError, match="has 100 characters"):
         training_text.read([], n_positions=64, first=100)
@@ -70,7 +70,7 @@ def test_a_short_text_is_refused_with_the_required_length(tmp_path: Path) -> Non
 def test_other_encodings_and_missing_files_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "old.txt"
     path.write_bytes("é".encode("latin-1") * 900)
-    with pytest.raises(UsageError, match="is no text in UTF-8: its byte 1"):
+    with pytest.raises(UsageError, match="is not a text in UTF-8: its byte 1"):
         training_text.read([path], n_positions=4)
     with pytest.raises(UsageError, match="can't be read: No such file"):
         training_text.read([tmp_path / "none.txt"], n_positions=4)
