@@ -61,7 +61,7 @@ def decode(tokens):
 typed = " ".join(pictures.words("def "))
 prompt = encode(f"{typed} ")[:, : small["n_positions"] // 2]
 n_new = small["n_positions"] - prompt.shape[1]
-reader = torch_gpt.Reader(weights, SimpleNamespace(**small))
+reader = torch_gpt.CachedReader(weights, SimpleNamespace(**small))
 without = torch_gpt.greedy(reader, prompt, n_new, cached=False)
 
 
@@ -100,7 +100,7 @@ def both_ways(sizes, weights, length):
         model = model_of(code, sizes, weights)
         _, past = model(idx[:, :-1])
         return (lambda: model(idx[:, -1:], past)), (lambda: model(idx))
-    reader = torch_gpt.Reader(weights, SimpleNamespace(**sizes))
+    reader = torch_gpt.CachedReader(weights, SimpleNamespace(**sizes))
     reader.read(idx[:, :-1])
 
     def step():

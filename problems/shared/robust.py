@@ -1,6 +1,6 @@
-"""Test the rules that hold in every problem (docs/robust.md).
+"""Test the rules for the code of all problems (docs/robust.md).
 
-A test file defines how to make a call of a function or a module, and which rules it tests:
+A test file defines a call of a function or module, and the rules that it tests:
 
     @pytest.mark.points(2)
     @robust.parts(*robust.COMMON)
@@ -19,7 +19,8 @@ A test file defines how to make a call of a function or a module, and which rule
 
         robust.check_part(part, rng, call, sizes="n d")
 
-Each rule is a part: a case of the test, with an equal share of its points.
+A part is the name of a rule. The test runs once for each part, and its points are divided equally
+between the parts.
 """
 
 from dataclasses import dataclass, field
@@ -35,21 +36,21 @@ from shared import worked_example as example
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the student's code, with the oracles for its result.
+    """A call of the student's code, and the functions that compute the expected results.
 
     Attributes:
         text: the call as a student would write it.
-        code: the student's function, or a module with `weights`. Its result is not random, so a
-            module with dropout is in evaluation mode.
-        arguments: the arguments by name, in order. They are passed by position.
-        right: the oracle; returns the right result for such arguments and these weights.
-        weights: the weights of the module, by name.
-        slopes: the oracle of gradients. It takes the factors of the result's entries, and returns
-            gradients by the name of an argument or a weight. Only these gradients are compared.
+        code: the student's function or module. Its result must not be random, so a module with
+            dropout is in evaluation mode.
+        arguments: the arguments by name, in the order in which they are passed by position.
+        right: returns the expected result for given arguments and for `weights`.
+        weights: the weights of the module, by name; empty for a function.
+        slopes: returns the expected gradients by the name of an argument or weight. Its argument
+            is the gradient with respect to the result. Other gradients are not compared.
         near: tolerances, as for `checks.check`.
-        module: the module with `weights`, if it is not `code` itself.
-        compare: compares a result with the right one; by default `checks.check`. Results of several
-            parts need a different function, and the part "gradients" does not support them.
+        module: the module that contains `weights`, if it is not `code`.
+        compare: compares a result with the expected result; by default `checks.check`. A result
+            that is a tuple needs another function, and does not support the part "gradients".
     """
 
     text: str
@@ -64,17 +65,21 @@ class Call:
 
     @property
     def holder(self):
-        """Return the module with the weights."""
+        """The module that contains the weights."""
         return self.code if self.module is None else self.module
 
     @property
     def tensors(self):
-        """Return the arguments that are tensors."""
+        """The arguments that are tensors, by name."""
         return {name: each for name, each in self.arguments.items() if torch.is_tensor(each)}
 
     def check(self, what="", *, arguments=None, **near):
-        """Require the right result, for the call's own arguments by default, and return the
-        result.
+        """Call the code, compare its result with the expected result, and return the result.
+
+        Args:
+            what: text that is added to the call in messages.
+            arguments: the arguments of the call; by default `self.arguments`.
+            near: tolerances that replace those of `self.near`.
         """
         arguments = self.arguments if arguments is None else arguments
         actual = self.code(*example.copies(arguments).values())
@@ -84,7 +89,7 @@ class Call:
 
 
 KEPT = ("transposed memory", "nothing changed", "second call")
-"""The parts about memory, arguments and earlier calls."""
+"""The parts about memory layout, changed arguments and earlier calls."""
 
 COMMON = ("float32", "float64", "sizes of one", *KEPT, "gradients")
 """The parts for nearly all functions and modules."""
@@ -94,10 +99,13 @@ LEADING = ("one leading dimension", "two leading dimensions", "three leading dim
 
 
 def parts(*names):
-    """Return the mark that makes each of these parts a case of the test, as the argument `part`."""
+    """Return a pytest mark that runs a test once for each of these parts.
+
+    The test receives the name of the part as its argument `part`.
+    """
     unknown = {*names} - {*_PARTS}
     if unknown:
-        raise ValueError(f"there are no parts {unknown}; there are {[*_PARTS]}")
+        raise ValueError(f"unknown parts {unknown}; known are {[*_PARTS]}")
     return pytest.mark.parametrize("part", names)
 
 
@@ -105,12 +113,12 @@ def check_part(part, rng, call, *, sizes="", other=None):
     """Check that code follows one of the rules.
 
     Args:
-        part: the part, as in `parts`.
-        rng: random numbers for the factors of gradients.
-        call: returns a `Call` with new numbers. Its keyword arguments are `dtype`, `lead` (the
-            leading dimensions) and sizes, if the tested parts need them.
-        sizes: the names of the sizes that may be 1, alone or together.
-        other: sizes of a later call. The result of a call must not depend on earlier calls.
+        part: the name of the rule, see `parts`.
+        rng: the generator of the gradients with respect to the results.
+        call: returns a `Call` with new random arguments. Its keyword arguments are `dtype`, `lead`
+            (the leading dimensions) and sizes, as far as the tested parts need them.
+        sizes: the names of the sizes that the part "sizes of one" sets to 1, separated by spaces.
+        other: the sizes of another call in the part "second call".
     """
     _PARTS[part](call, rng, sizes.split(), other or {})
 
@@ -164,7 +172,7 @@ def _second_call(call, rng, sizes, other):
     calls = [each.arguments for each in (case, *later, case)]
     for enabled in (True, False):
         with torch.set_grad_enabled(enabled):
-            # Results are compared after the last call, which should not change earlier results.
+            # Compare results after the last call, as a later call must not change earlier results.
             results = answers(case.code, [[*example.copies(each).values()] for each in calls])
         for number, (actual, arguments) in enumerate(zip(results, calls, strict=True), start=1):
             right = case.right(*arguments.values())
@@ -172,7 +180,7 @@ def _second_call(call, rng, sizes, other):
             text = f"{case.text}, call {number} of {len(calls)}{how}"
             case.compare(actual, right, text, **case.near)
     if case.weights:
-        # The same module and arguments, with other weights.
+        # Call the same module with the same arguments, but with other weights.
         checks.set_weights(case.holder, later[0].weights)
         for what in (", after a change of the weights", ", after eval()"):
             actual = case.code(*example.copies(case.arguments).values())

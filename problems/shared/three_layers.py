@@ -44,9 +44,8 @@ def filled(module, weights, dtype=torch.float64):
     module = module.to(dtype)
     every = parameters(module)
     set_weights(module, {n: w for n, w in weights.items() if n in every or n.endswith("weight")})
-    known = {
-        id(each) for name, each in every.items() if name in weights
-    }  # parameters may have several names
+    # Compare identities, as a parameter may have several names.
+    known = {id(each) for name, each in every.items() if name in weights}
     others = {name: each for name, each in every.items() if id(each) not in known}
     set_weights(module, {name: numbers(*p.shape, start=4.0) for name, p in others.items()})
     return module

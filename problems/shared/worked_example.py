@@ -1,4 +1,4 @@
-"""The worked example's inputs, and checks for the tests of all problems."""
+"""Define the inputs of the worked example, and checks for the tests of all problems."""
 
 import math
 from contextlib import contextmanager
@@ -22,11 +22,11 @@ from grader.run.checks import (
 )
 from shared.oracles import judges, modules
 
-# The worked example: four positions; queries, keys and values have eight numbers each.
+# The worked example: queries, keys and values of four positions, with eight entries each.
 
 
 def table(text):
-    """Read numbers in rows and columns."""
+    """Convert a text with a row of numbers in each line to a tensor."""
     rows = [[float(number) for number in line.split()] for line in text.strip().splitlines()]
     return torch.tensor(rows)
 
@@ -51,23 +51,24 @@ V = table("""
 """)
 
 
-# Modules with known weights.
+# Modules with given weights
 
 LAYERS = ("query", "key", "value")
 
 
 def check_slopes(gradients, value, numbers, call, rng, compare=check, rtol=1e-4, atol=1e-5):
-    """Compare gradients with slopes along random directions.
+    """Compare gradients with numerical derivatives along a random direction per tensor.
 
     Args:
-        gradients: the gradients, by name.
-        value: returns the differentiated number, for a dict with other numbers of one tensor.
+        gradients: the gradients, by the names of tensors.
+        value: returns the differentiated number. Its argument is a dict with one tensor by name,
+            which replaces this tensor of `numbers`.
         numbers: the tensors at which the gradients were computed, by name.
         call: the call, as text.
-        rng: random numbers for the directions.
-        compare: `check` if `value` is a definition, `check_same` if it calls the student's code.
-        rtol: the largest difference of gradient and slope, relative to the slope.
-        atol: the largest difference of a slope and 0.
+        rng: the generator of the directions.
+        compare: `check_same` if `value` calls the student's code, otherwise `check`.
+        rtol: the relative tolerance.
+        atol: the absolute tolerance.
     """
     for name, tensor in numbers.items():
         direction = rng.normal(*tensor.shape, dtype=torch.float64)
@@ -81,10 +82,10 @@ def check_slopes(gradients, value, numbers, call, rng, compare=check, rtol=1e-4,
 
 
 def check_gradients_with_dropout(module, weights, x, call, rng, seed=5):
-    """Require that gradients of a module in training flow through the kept numbers alone.
+    """Require that the gradients of a module in training mode fit its dropout.
 
-    After the same seed the module drops the same numbers, so its own outputs give the slopes. The
-    weights and x must be in float64, so that a small step has an effect.
+    With the same seed, each call drops the same entries. So the expected gradients are numerical
+    derivatives of the module's own outputs. The weights and x must be in float64.
     """
     upstream = rng.normal(*x.shape, dtype=torch.float64)
 
@@ -105,17 +106,25 @@ def check_gradients_with_dropout(module, weights, x, call, rng, seed=5):
 
 
 def derivative(value):
-    """Return the derivative of value(step) at 0, from two small steps each way.
+    """Return the numerical derivative of value(step) at step 0, with a five-point stencil.
 
-    In this five-point stencil, the error shrinks with the fourth power of the step. One step each
-    way isn't enough for LayerNorm of a nearly constant row.
+    The error shrinks with the fourth power of the step size. A three-point stencil is not exact
+    enough for LayerNorm of a nearly constant row.
     """
     one, two = (value(step) - value(-step) for step in (1e-5, 2e-5))
     return (8 * one - two) / 12e-5
 
 
 def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
-    """Return random weights for the three layers; the scores are moderate, scaled or not."""
+    """Return random weights of the layers query, key and value, for which scores are moderate.
+
+    Args:
+        rng: the generator of the weights.
+        n_embd: the embedding width.
+        bias: whether the layers have a bias.
+        scaled: whether the attention divides the scores by the square root of n_embd.
+        dtype: the dtype of the weights.
+    """
     size, weights = 1 if scaled else n_embd**-0.25, {}
     for name in LAYERS:
         weight = rng.normal(n_embd, n_embd) * 1.2 / math.sqrt(n_embd)
@@ -126,8 +135,12 @@ def random_weights(rng, n_embd, *, bias=True, scaled=True, dtype=torch.float32):
 
 
 def load_weights(module, weights, dtype=None):
-    """Return the module with these weights, in this dtype or by default in the dtype of the
-    weights.
+    """Load weights into a module and return it.
+
+    Args:
+        module: the module.
+        weights: the weights by name.
+        dtype: the dtype of the module; by default that of the weights.
     """
     module = module.to(dtype or next(iter(weights.values())).dtype)
     set_weights(module, weights)
@@ -135,55 +148,63 @@ def load_weights(module, weights, dtype=None):
 
 
 def seeded(seed):
-    """Return a new generator with this seed."""
+    """Return a new torch.Generator with this seed."""
     return torch.Generator().manual_seed(seed)
 
 
 def random_seeds(rng, number):
-    """Return different seeds."""
+    """Return `number` consecutive seeds, from a random one on."""
     first = int(torch.randint(2**31, (), generator=rng.generator))
     return range(first, first + number)
 
 
-# Requirements of all code of students.
+# Requirements for all code of students
 
 
 def unpack(result, number, what, call):
-    """Return the parts of a result, which must be a tuple or list of this length.
+    """Require that a result is a tuple or list of a given length, and return it as a tuple.
 
     Args:
         result: the student's result.
-        number: the expected number of parts.
-        what: a description of the parts, such as "the output and the present".
+        number: the expected length.
+        what: a description of the entries, such as "the output and the present".
         call: the call, as text.
     """
     many = isinstance(result, tuple | list)
     kind = f"a {type(result).__name__}{f' of {len(result)}' if many else ''}"
-    message = f"It should return {number} things, {what}; it returned {kind}."
-    # Not `checks.require`, which counts as a claim: the test compares the parts.
+    message = f"It returned {kind}; it should return {number} things: {what}."
+    # Not `checks.require`, which records a claim: here the test compares the entries.
     compare.require(many and len(result) == number, f"{call}\n{message}")
     return tuple(result)
 
 
 def check_same_gradients(actual, expected, inputs, upstream, call, **near):
-    """Compare the gradients of an output with the gradients of the right output, for the same
-    inputs.
+    """Compare the gradients of an output with the gradients of the correct output.
+
+    Args:
+        actual: the student's output.
+        expected: the correct output, computed from the same inputs.
+        inputs: the tensors with respect to which gradients are computed, by name.
+        upstream: the gradient with respect to the output.
+        call: the call, as text.
+        near: tolerances, as for `check`.
     """
     right = modules.gradients(expected, inputs, upstream)
     check_gradients(gradients(actual, inputs, upstream, call), right, call, **near)
 
 
 def check_like(reference, code, rng, cases, **near):
-    """Compare results and gradients with those of correct code, and results with gradients switched
-    off.
+    """Compare results and gradients of the student's code with those of correct code.
+
+    Results are compared once more under torch.no_grad(). Gradients are compared with respect to the
+    arguments that require one and to the parameters of a module.
 
     Args:
-        reference: the right function or module.
-        code: the student's function or module; a module has the same weights.
-        rng: random numbers for the gradients of the results.
-        cases: the description and the arguments by name of each call. Gradients of tensors that
-            require one and of a module's parameters are compared.
-        near: allowed differences, as for `check`.
+        reference: the correct function or module.
+        code: the student's function or module, with the same weights as the reference.
+        rng: the generator of the gradients with respect to the results.
+        cases: a pair for each call: its description, and its arguments by name.
+        near: tolerances, as for `check`.
     """
     cases = [*cases]
     expected = [reference(**arguments) for _, arguments in cases]
@@ -201,35 +222,41 @@ def check_like(reference, code, rng, cases, **near):
 
 
 def call_arguments(code, arguments):
-    """Return the arguments by position for a module, as its `forward` may use other names."""
+    """Return a module's arguments as a list, and a function's arguments as a dict.
+
+    A student's `forward` may name its arguments differently.
+    """
     return [*arguments.values()] if isinstance(code, torch.nn.Module) else arguments
 
 
 def copies(arguments):
-    """Return copies of the arguments, with the same memory layout."""
+    """Return the arguments by name, with tensors replaced by copies of the same memory layout."""
     return {name: t.clone() if torch.is_tensor(t) else t for name, t in arguments.items()}
 
 
 def trained_parameters(module, names):
-    """Return the module's parameters of these names, except the bias of `key`.
+    """Return the named parameters of a module, without the bias of the layer `key`.
 
-    This bias adds the same number to all scores of a query, which does not change the softmax. So
-    its gradient is 0, and code may omit it.
+    This bias adds the same number to all scores of a query, which does not change their softmax. So
+    its gradient is 0, and student code need not compute it.
     """
     every = parameters(module)
     return {name: every[name] for name in names if name != "key.bias"}
 
 
 def differentiated(code, arguments):
-    """Return the tensors that require gradients, by name: arguments, and parameters of a module."""
+    """Return the arguments and the module's parameters that require a gradient, by name."""
     is_module = isinstance(code, torch.nn.Module)
     learns = arguments | (trained_parameters(code, parameters(code)) if is_module else {})
     return {name: t for name, t in learns.items() if torch.is_tensor(t) and t.requires_grad}
 
 
 def large_numbers(x, weights):
-    """Yield tokens and weights with moderate differences of scores, although some of these numbers
-    are large.
+    """Yield a description, tokens and weights. Some numbers are large, but scores differ little.
+
+    Args:
+        x: tokens, shape (B, T, C).
+        weights: the weights of the layers query, key and value.
     """
     million = {
         "tokens near a million": dict.fromkeys(LAYERS, 1e-06) | {"x": 1e6},
@@ -239,15 +266,15 @@ def large_numbers(x, weights):
     for what, factors in million.items():
         changed = {name: w * factors.get(name.split(".")[0], 1) for name, w in weights.items()}
         yield what, x * factors.get("x", 1), changed
-    # The key's bias adds the same to all scores of a query.
+    # The bias of `key` adds the same number to all scores of a query.
     yield "scores of tens of thousands", x, weights | {"key.bias": weights["key.bias"] * 1e5}
 
 
 @contextmanager
 def unchanged(call, **arguments):
-    """Require that the code inside does not change these tensors or the gradient mode.
+    """Require that the `with` block changes neither these tensors nor the gradient mode.
 
-    The test must have made the tensors: they are compared with those of the trusted process.
+    The test must create the tensors, as they are compared with those of the trusted process.
     """
     before = {name: (tensor.clone(), tensor.requires_grad) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()
@@ -260,12 +287,14 @@ def unchanged(call, **arguments):
 
 @contextmanager
 def state_unchanged(call):
-    """Require that the code inside does not change the random state or the gradient mode."""
-    torch.rand(1)  # an earlier call may have set the same seed as this one
+    """Require that the `with` block changes neither the random state nor the gradient mode."""
+    torch.rand(1)  # otherwise, setting the seed of an earlier call again could not be noticed
     state, enabled = torch.get_rng_state(), torch.is_grad_enabled()
     yield
     same = torch.equal(torch.get_rng_state(), state)
-    require(same, f"{call}\nYour code changed the random state; it needs no random numbers here.")
+    require(
+        same, f"{call}\nYour code changed the random state, but it needs no random numbers here."
+    )
     check_gradient_mode(call, enabled)
 
 
@@ -278,11 +307,17 @@ _OTHER_ERRORS = (
     *(NotImplementedError, NameError, AttributeError, MemoryError),
     *(CannotLoad, InternalError, ForbiddenCall, Mismatch),
 )
-"""Errors that have another verdict: code isn't written yet, has a typo, or gave no answer."""
+"""Exceptions that are not a refusal of invalid arguments and have a verdict of their own."""
 
 
 def check_refused(call, run, reason=""):
-    """Require that `run` raises ValueError, and does not change the gradient mode."""
+    """Require that `run` raises ValueError and does not change the gradient mode.
+
+    Args:
+        call: the call, as text.
+        run: makes the call.
+        reason: the reason for the error, without a full stop, for the message.
+    """
     enabled, raised = torch.is_grad_enabled(), ""
     try:
         run()
@@ -294,16 +329,16 @@ def check_refused(call, run, reason=""):
 
 
 def check_weights_are_kept(module, weights, call):
-    """Require that the module still has these weights."""
+    """Require that the code did not change these weights of the module."""
     every = parameters(module)
     for name, weight in weights.items():
         check_that(every[name], judges.is_kept, call, name, weight)
 
 
 def check_layers(module, n_embd, bias=True):
-    """Require the layers query, key and value of a module, and no other parameters.
+    """Require that a module has the layers query, key and value, and no other parameters.
 
-    Layers may have second names, for example in a list.
+    A layer may have a second name, for example as an entry of a list.
     """
     for name in LAYERS:
         check_layer(module, name, n_embd, n_embd, bias=bias)
@@ -312,13 +347,19 @@ def check_layers(module, n_embd, bias=True):
     further = [name for name, p in every if p.requires_grad and id(p) not in ids]
     require(
         not further,
-        f"{type(module).__name__} has further parameters: {further}. The only parameters of its "
-        f"formula are those of {', '.join(LAYERS[:-1])} and {LAYERS[-1]}.",
+        f"{type(module).__name__} has other parameters: {further}. Its formula uses only the "
+        f"parameters of {', '.join(LAYERS[:-1])} and {LAYERS[-1]}.",
     )
 
 
 def check_random_start(make, names, call):
-    """Require that the initial weights of a module from `make` depend on the seed."""
+    """Require that the initial weights of the named layers are random: they depend on the seed.
+
+    Args:
+        make: returns a new module.
+        names: the names of the layers.
+        call: the call that creates the module, as text.
+    """
     starts = []
     for seed in (1, 2):
         torch.default_generator.manual_seed(seed)
@@ -329,28 +370,29 @@ def check_random_start(make, names, call):
         why = "All its numbers are equal." if even else "Does your code set a seed?"
         require(
             not first.equal(second),
-            f"{call}, made twice\nBoth times `{name}` starts with the same weights, though the "
-            f"seed was set to 1 before the first and to 2 before the second. {why}",
+            f"{call}, created with the seeds 1 and 2\nBoth times `{name}` has the same initial "
+            f"weights. {why}",
         )
 
 
 def turned(tensor):
-    """Return an equal tensor with a different memory layout."""
+    """Return an equal tensor whose strides are in the reverse order."""
     order = list(reversed(range(tensor.dim())))
     return tensor.permute(order).clone(memory_format=torch.contiguous_format).permute(order)
 
 
 @torch.no_grad()
 def loops_over_pairs(run):
-    """Return whether `run(length)` is a Python loop over pairs of positions.
+    """Return whether the call `run(length)` loops over pairs of positions in Python.
 
-    Such code is right, too, but takes minutes for a long sequence. From 48 to 192 positions, a
-    loop over pairs adds about 20 times as many steps as from 24 to 48, and a loop over positions
-    six times as many. Less than 10 ms for 192 positions is fast enough in any case.
+    Such code is correct, but takes minutes for a long sequence. The time for 192 positions is
+    compared with the growth from 24 to 48 positions. From 48 to 192 positions, a loop over pairs
+    adds about 20 times as many steps as from 24 to 48, and a loop over positions 6 times as many.
+    A call that takes less than 10 ms for 192 positions is never a loop over pairs.
 
-    On a busy machine, a call may wait for longer than it runs. So a possible loop is run up to
-    eight times. If the short calls waited, a loop may not be noticed. So a slow call is repeated
-    with twice as many positions, which takes a loop four times as long.
+    On a busy machine, a call may wait for longer than it runs. So a slow call is repeated up to
+    eight times. At the end, it is compared with a call for twice as many positions, which takes a
+    loop over pairs four times as long.
     """
 
     def seconds_for(length):

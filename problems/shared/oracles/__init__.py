@@ -1,1 +1,1 @@
-"""Right answers and judges. No process with student code has these modules."""
+"""Compute expected results and judge results. Processes with student code lack this package."""

@@ -1,4 +1,4 @@
-"""Right answers about attention: the results of the worked example, and attention by hand."""
+"""Compute attention by hand, in plain Python, and list the results of the worked example."""
 
 import math
 import operator
@@ -7,14 +7,14 @@ import torch
 
 from shared.worked_example import LAYERS, table
 
-# Q Kᵀ: a row per query, a column per key.
+# The scores Q Kᵀ, with a row for each query and a column for each key.
 SCORES = table("""
      1.20239352 -0.44310134  1.47906100 -0.80531921
      0.53823363  1.09303249  4.61797795  0.95396625
     -0.21525807  0.78011689  1.79464107  0.87754205
      4.11701088 -1.60160544 -0.03209583  0.24644341
 """)
-# The scores divided by √8, the softmax of each row, and the average of the rows of V by that.
+# The scores divided by √8, the softmax of each row, and the averages of V with these weights.
 SCALED_SCORES = table("""
      0.42511031 -0.15665998  0.52292703 -0.28472334
      0.19029433  0.38644534  1.63270176  0.33727800
@@ -33,7 +33,7 @@ OUTPUT = table("""
     -0.52552443 -1.31135110 -0.76657277  0.85102072 -0.39032334  0.23348044  0.95307130  0.96413752
     -0.84228483 -0.96535234 -0.71058386  0.14229459 -0.20809817  0.29146427  1.44269616  0.98682583
 """)
-# The same where a position sees only those up to its own.
+# The weights and outputs with a causal mask.
 CAUSAL_WEIGHTS = table("""
      1.00000000  0.00000000  0.00000000  0.00000000
      0.45111887  0.54888113  0.00000000  0.00000000
@@ -72,13 +72,13 @@ def average_by_hand(weights, rows):
 
 
 def attend_by_hand(query, keys, values, *, scaled=True):
-    """Return one query's output: the average of the values by the softmax of its scores."""
+    """Return the output for one query: the values, averaged with the softmax of its scores."""
     scores = [dot(query, key) / (math.sqrt(len(query)) if scaled else 1) for key in keys]
     return average_by_hand(softmax_by_hand(scores), values)
 
 
 def attention_by_hand(queries, keys, values, *, scaled=True, causal=False):
-    """Return each query's output; if causal, query i uses the first i + 1 keys and values only."""
+    """Return the output for each query. If causal, query i uses only the first i + 1 keys."""
     visible = range(1, len(queries) + 1) if causal else [len(keys)] * len(queries)
     return [
         attend_by_hand(query, keys[:n], values[:n], scaled=scaled)
@@ -87,14 +87,14 @@ def attention_by_hand(queries, keys, values, *, scaled=True, causal=False):
 
 
 def linear_by_hand(rows, weights, name):
-    """Apply the layer of this name to each row: a dot product and a bias for each output."""
+    """Apply the linear layer `name` to each row."""
     weight = weights[f"{name}.weight"].tolist()
     bias = weights[f"{name}.bias"].tolist() if f"{name}.bias" in weights else [0.0] * len(weight)
     return [[dot(w, row) + b for w, b in zip(weight, bias, strict=True)] for row in rows]
 
 
 def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
-    """Apply attention with these weights to x (B, T, C), one sequence at a time."""
+    """Apply attention with the layers query, key and value to x, shape (B, T, C)."""
     output = []
     for rows in x.tolist():
         queries, keys, values = (linear_by_hand(rows, weights, name) for name in LAYERS)
@@ -103,8 +103,15 @@ def self_attention_by_hand(x, weights, *, scaled=True, causal=False):
 
 
 def self_attention_slopes(x, weights, upstream, **how):
-    """Return the gradients of such an output by their definition, with respect to the parameters
-    that `trained` selects.
+    """Return the gradients of `self_attention_by_hand` by central differences.
+
+    The gradient with respect to the bias of `key`, which is 0, is left out.
+
+    Args:
+        x: the input, shape (B, T, C).
+        weights: the weights of the layers query, key and value, by name.
+        upstream: the gradient with respect to the output.
+        how: the options `scaled` and `causal`.
     """
 
     def output(at):
@@ -115,14 +122,14 @@ def self_attention_slopes(x, weights, upstream, **how):
 
 
 def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
-    """Apply attention with GPT-2's layers c_attn and c_proj to x (B, T, C), without dropout.
+    """Apply attention with GPT-2's layers c_attn and c_proj to x, without dropout.
 
     Args:
-        x: the sequences.
+        x: the input, shape (B, T, C).
         weights: the weights of the layers, by name.
         n_head: the number of heads.
-        causal: whether a position attends only to positions up to its own.
-        positions: the positions whose output is returned; by default all.
+        causal: whether a position attends only to itself and to earlier positions.
+        positions: the positions whose outputs are returned; by default all.
     """
     output = []
     for rows in x.tolist():
@@ -136,8 +143,9 @@ def multi_head_by_hand(x, weights, n_head, causal=False, positions=None):
 
 
 def merged_heads_by_hand(projected, i, n_head, causal):
-    """Return the joined outputs of all heads at position i. A row of `projected` has the query, key
-    and value of a position.
+    """Return the concatenated outputs of all heads at position i.
+
+    Row t of `projected` contains the query, the key and the value of position t, in this order.
     """
     n_embd = len(projected[0]) // 3
     head_dim, visible = n_embd // n_head, projected[: i + 1] if causal else projected
@@ -151,19 +159,19 @@ def merged_heads_by_hand(projected, i, n_head, causal):
 
 
 def slopes_by_hand(compute, inputs, upstream):
-    """Return each gradient of (compute(inputs) * upstream).sum() by a central difference.
+    """Return the gradients of (compute(inputs) * upstream).sum() by central differences.
 
-    The result has about nine correct digits in float64. For nearly constant rows of LayerNorm, use
-    `derivative`.
+    The gradients have about nine correct digits in float64. Use `derivative` for LayerNorm of a
+    nearly constant row.
 
     Args:
-        compute: returns the output for inputs in float64, given by name as a dict.
-        inputs: tensors by name, in any dtype; their slopes have the same dtype.
-        upstream: the factor of each entry of the output.
+        compute: returns the output; its argument is a dict of float64 tensors by name.
+        inputs: the tensors by name. Each gradient has the dtype of its tensor.
+        upstream: the gradient with respect to the output.
     """
     slopes, doubles = {}, {name: t.detach().double() for name, t in inputs.items()}
     for name, tensor in doubles.items():
-        entries = tensor.view(-1)  # the same numbers, so a nudge here is a nudge there
+        entries = tensor.view(-1)  # shares memory with `tensor`
         slope = torch.zeros_like(entries)
         for i, entry in enumerate(entries.tolist()):
 

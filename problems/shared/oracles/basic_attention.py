@@ -1,4 +1,4 @@
-"""Right answers about attention without a scale, as in problem 02."""
+"""Compute the expected results for problem 02: attention without scaling."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ README_OUTPUT = torch.tensor([[[1.5761, 0.0000], [1.1554, -0.2670], [1.5105, -0.
 
 
 def worked_example():
-    """Return the averages of V by the softmax of Q Kᵀ: the first 8 of 24 numbers."""
+    """Return the output for the worked example: softmax(Q Kᵀ) V, followed by 16 zeros per row."""
     weights = map(attention.softmax_by_hand, attention.SCORES.tolist())
     averages = [attention.average_by_hand(row, V.tolist()) for row in weights]
     return torch.cat([torch.tensor(averages), torch.zeros(4, 16)], dim=-1)[None]

@@ -1,4 +1,4 @@
-"""Right answers about masks and causal attention, for problem 04."""
+"""Compute the expected results for problem 04, and judge masks and masked weights."""
 
 from functools import partial
 
@@ -14,12 +14,12 @@ slopes = partial(attention.self_attention_slopes, causal=True)
 
 
 def causal_mask(seq_len):
-    """Return True where position i may attend to position j, by the definition."""
+    """Return the causal mask, a bool tensor: entry (i, j) is True where j <= i."""
     return torch.tensor([[j <= i for j in range(seq_len)] for i in range(seq_len)])
 
 
 def masked_softmax(scores, mask):
-    """Return for each row the softmax of the allowed scores; masked entries have the weight 0."""
+    """Return the softmax of the allowed scores of each row; the weight of masked scores is 0."""
     rows = scores.detach().double().reshape(-1, scores.shape[-1]).tolist()
     allowed = mask.broadcast_to(scores.shape).reshape(-1, scores.shape[-1]).tolist()
     weights = [masked_row_by_hand(*row) for row in zip(rows, allowed, strict=True)]
@@ -27,29 +27,30 @@ def masked_softmax(scores, mask):
 
 
 def masked_row_by_hand(row, allowed):
-    """`masked_softmax` for one row."""
+    """Apply `masked_softmax` to one row, given as lists of scores and bools."""
     pairs = zip(row, allowed, strict=True)
     weights = iter(attention.softmax_by_hand([score for score, may in pairs if may]))
     return [next(weights) if may else 0.0 for may in allowed]
 
 
 def masked_softmax_gradient(scores, mask, upstream):
-    """Return the gradient of the scores: w_i (g_i - sum_j w_j g_j), with weights w and upstream
-    g.
+    """Return the gradient of `masked_softmax` with respect to the scores.
+
+    In each row it is w_i (g_i - sum_j w_j g_j), with the weights w and the upstream gradient g.
     """
     weights = masked_softmax(scores, mask)
     return {"scores": weights * (upstream - (weights * upstream).sum(-1, keepdim=True))}
 
 
 def are_weights(actual, call, expected, mask, near):
-    """Require right weights, and exactly 0 for masked entries."""
+    """Require correct weights, and the weight 0 for each masked entry."""
     check(actual, expected, call, **near)
     masked = actual[~mask.broadcast_to(actual.shape)]
     require((masked == 0).all(), f"{call}\nThe weight of a masked entry should be exactly 0.")
 
 
 def is_mask(actual, call, expected):
-    """Require a right mask. Numbers 0 and 1 are accepted, as another test checks the dtype."""
+    """Require a correct mask. 0 and 1 are accepted as bools, as another test checks the dtype."""
     is_number = isinstance(actual, torch.Tensor) and ((actual == 0) | (actual == 1)).all()
     check(actual.bool() if is_number else actual, expected, call)
 

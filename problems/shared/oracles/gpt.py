@@ -1,7 +1,7 @@
-"""Compute a small GPT by hand: in plain Python, number by number.
+"""Compute the parts of a GPT by hand: in plain Python, number by number.
 
-`rows` is one sequence, a list of numbers for each token. `weights` are tensors by their names in a
-module's `state_dict`, which are GPT-2's names.
+`rows` is one sequence: a list with a list of numbers for each token. `weights` is a dict of tensors
+by their names in the `state_dict` of a module, which are GPT-2's names.
 """
 
 import math
@@ -15,20 +15,20 @@ from shared.small_gpt import blocks, part
 
 
 def gelu_by_hand(number):
-    """Return GPT-2's GELU of a number."""
+    """Return the GELU with tanh of a number, as in GPT-2."""
     bent = math.tanh(math.sqrt(2 / math.pi) * (number + 0.044715 * number**3))
     return 0.5 * number * (1 + bent)
 
 
 def normalised_by_hand(row, eps=1e-5):
-    """Return a row minus its mean, divided by the root of its variance plus eps."""
+    """Return (row - mean) / sqrt(variance + eps), with the mean and variance of the row."""
     mean = math.fsum(row) / len(row)
     variance = math.fsum((number - mean) ** 2 for number in row) / len(row)
     return [(number - mean) / math.sqrt(variance + eps) for number in row]
 
 
 def layer_norm_by_hand(rows, weights, eps=1e-5):
-    """Apply a LayerNorm with these weights (`weight` and perhaps `bias`) to each row."""
+    """Apply a LayerNorm to each row; `weights` contains `weight` and may contain `bias`."""
     weight = weights["weight"].tolist()
     bias = weights["bias"].tolist() if "bias" in weights else [0.0] * len(weight)
     return [
@@ -44,7 +44,7 @@ def mlp_by_hand(rows, weights):
 
 
 def causal_self_attention_by_hand(rows, weights, n_head):
-    """Apply an attention with layers c_attn and c_proj to a sequence, without dropout."""
+    """Apply causal attention with layers c_attn and c_proj to a sequence, without dropout."""
     projected = linear_by_hand(rows, weights, "c_attn")
     heads = [merged_heads_by_hand(projected, i, n_head, True) for i in range(len(rows))]
     return linear_by_hand(heads, weights, "c_proj")
@@ -66,7 +66,7 @@ def block_by_hand(rows, weights, n_head):
 
 
 def gpt_by_hand(tokens, weights, n_head):
-    """Return the logits of a GPT with these weights: a list for each position."""
+    """Return the logits of a GPT with these weights, a list for each position."""
     kinds = weights["transformer.wte.weight"].tolist()
     places = weights["transformer.wpe.weight"].tolist()
     rows = added_by_hand([kinds[token] for token in tokens], places[: len(tokens)])
@@ -77,20 +77,20 @@ def gpt_by_hand(tokens, weights, n_head):
 
 
 def batched(by_hand, x, *arguments, dtype=None):
-    """Apply a function for one sequence to each sequence of a batch; return a tensor.
+    """Apply a function to each sequence of a batch, and return a tensor.
 
     Args:
-        by_hand: the function, such as `block_by_hand`.
-        x: sequences, (B, T, C), or their tokens, (B, T).
+        by_hand: the function for one sequence, such as `block_by_hand`.
+        x: the batch: embeddings (B, T, C) or tokens (B, T).
         arguments: the arguments of `by_hand` after the sequence.
-        dtype: the dtype of the result; by default that of x, and float32 for tokens.
+        dtype: the dtype of the result; by default that of x, or float32 if x contains tokens.
     """
     dtype = dtype or (x.dtype if x.is_floating_point() else torch.float32)
     return torch.tensor([by_hand(each, *arguments) for each in x.tolist()], dtype=dtype)
 
 
 def cross_entropy_by_hand(logits, targets):
-    """Return the mean of -ln of each target's probability, without targets of -100."""
+    """Return the mean of -ln(probability) of the targets, ignoring targets of -100."""
     losses = [
         log_sum_by_hand(row) - row[target]
         for row, target in zip(logits, targets, strict=True)
@@ -100,38 +100,37 @@ def cross_entropy_by_hand(logits, targets):
 
 
 def log_sum_by_hand(row):
-    """Return ln of the sum of e to the power of each number, without overflow for large numbers."""
+    """Return ln of the sum of exp(number) over a row, without overflow."""
     largest = max(row)
     return largest + math.log(math.fsum(math.exp(number - largest) for number in row))
 
 
 def greedy_by_hand(tokens, weights, n_head, n_positions):
-    """Return the most probable next token, and the difference between its logit and the second
-    largest.
+    """Return the most probable next token, and its logit minus the second largest logit.
 
-    The model reads the last n_positions tokens; the first of them has position 0.
+    The model reads only the last n_positions tokens, at positions from 0.
     """
     logits = gpt_by_hand(tokens[-n_positions:], weights, n_head)[-1]
     best, second = sorted(logits, reverse=True)[:2]
     return logits.index(best), best - second
 
 
-# Right answers about the parts of a Block, as tensors.
+# Expected results of the parts of a Block, as tensors
 
 mlp, block = partial(batched, mlp_by_hand), partial(batched, block_by_hand)
 ones, zeros = torch.ones, torch.zeros
 
-# gelu of -3, -2, -1, -0.5, 0, 0.5, 1, 2 and 3.
+# The GELU of -3, -2, -1, -0.5, 0, 0.5, 1, 2 and 3.
 GELU_IN_NUMBERS = torch.tensor(
     [-0.0036373920817729943, -0.04540230591222494, -0.15880800939172324, -0.15428599017485606]
     + [0, 0.34571400982514394, 0.8411919906082768, 1.954597694087775, 2.996362607918227]
 )
-# A new LayerNorm of 1, 2, 3 and 4.
+# The output of a new LayerNorm for 1, 2, 3 and 4.
 NORM_IN_NUMBERS = torch.tensor([-1.34163542, -0.44721181, 0.44721181, 1.34163542])
 
 
 def elementwise(by_hand, x):
-    """Apply a definition for one number to each number of a tensor."""
+    """Apply a function of one number to each number of a tensor."""
     return torch.tensor([by_hand(n) for n in x.flatten().tolist()], dtype=x.dtype).reshape(x.shape)
 
 
@@ -139,12 +138,12 @@ gelu = partial(elementwise, gelu_by_hand)
 
 
 def gelu_slopes_far_from_0(x):
-    """Return the slopes of gelu at numbers beyond 10: 1 above 0, and 0 below."""
+    """Return the derivative of gelu at numbers above 10, which is 1, or below -10, which is 0."""
     return (x > 0).to(x.dtype)
 
 
 def has_tanh(output, call, x):
-    """Require that gelu(x) differs from the GELU with the error function as it should."""
+    """Require that gelu(x) differs from the GELU with erf as much as the GELU with tanh does."""
     with_erf = elementwise(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
     far = (output - with_erf).abs().max().item()
     require(
@@ -155,12 +154,12 @@ def has_tanh(output, call, x):
 
 
 def layer_norm(x, weights, eps=1e-5):
-    """Apply LayerNorm to x of any shape."""
+    """Apply LayerNorm to a tensor of any shape."""
     rows = x.reshape(-1, x.shape[-1]).tolist()
     return torch.tensor(layer_norm_by_hand(rows, weights, eps), dtype=x.dtype).reshape(x.shape)
 
 
 def is_size_of_block(total, call, n_embd, bias):
-    """Require that `total` is the number of a Block's parameters."""
+    """Require that `total` is the expected number of parameters of a Block."""
     expected = 12 * n_embd**2 + (13 if bias else 2) * n_embd
     require(total == expected, f"{call} has {total:,} parameters; expected {expected:,}.")

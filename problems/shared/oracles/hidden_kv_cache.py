@@ -1,4 +1,4 @@
-"""Right answers for the hidden tests of problem 09."""
+"""Compute expected results for the hidden tests of problem 09."""
 
 import torch
 
@@ -6,15 +6,14 @@ from shared.oracles import modules
 
 
 def slopes(module, x, past, upstream):
-    """Return the gradients of the results of a correct attention for new tokens and a past, by
-    name.
+    """Return the gradients of a correct CachedAttention, by the names of inputs and parameters.
 
     Args:
         module: the attention.
         x: the new tokens.
-        past: the keys and values before them, or None.
-        upstream: the factors of the entries of the output, the keys and the values. Results without
-            factors are ignored.
+        past: the keys and values of earlier tokens, or None.
+        upstream: the gradients with respect to the output, the keys and the values. If there are
+            fewer than three, the other results are ignored.
     """
     names = ("x", "the past's keys", "the past's values")
     inputs = dict(zip(names, (x, *(past or ())), strict=False))
@@ -28,9 +27,12 @@ def slopes(module, x, past, upstream):
 
 
 def read(module, idx, upstream):
-    """Return the logits and the present of a correct model for a text, and gradients by name.
+    """Return the logits and the present of a correct model, and the gradients of the last logits.
 
-    They are the gradients of the last logits, which are multiplied by `upstream`.
+    Args:
+        module: the model.
+        idx: the tokens, shape (B, T).
+        upstream: the gradient with respect to the last logits, for one or more positions.
     """
     logits, present = module(idx)
     learning = dict(module.named_parameters(remove_duplicate=False))
@@ -38,5 +40,5 @@ def read(module, idx, upstream):
 
 
 def followed(prompt, token, n_new):
-    """Return a text followed by n_new repetitions of one token."""
+    """Return the prompt, followed by n_new repetitions of one token."""
     return torch.cat([prompt, torch.full((len(prompt), n_new), token)], dim=1)

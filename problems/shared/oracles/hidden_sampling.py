@@ -1,4 +1,4 @@
-"""Judges for the hidden tests of problem 08."""
+"""Judge results in the hidden tests of problem 08."""
 
 import math
 
@@ -8,7 +8,7 @@ from grader.run.compare import check_form, require
 
 
 def keeps_about(filtered, call, logits, p):
-    """Require that a filter keeps about as many of the most probable tokens as reach p."""
+    """Require that top-p keeps the most probable tokens, and about as many as are needed for p."""
     kept = check_form(filtered, logits, call) > -math.inf
     sums = logits.double().softmax(-1).sort(descending=True).values.cumsum(-1)
     for number, below in zip(kept.sum(-1).tolist(), (sums < p).sum(-1).tolist(), strict=True):
@@ -21,5 +21,5 @@ def keeps_about(filtered, call, logits, p):
 
 
 def are_alike(drawn, call):
-    """Require equal results of two draws."""
+    """Require that two draws have equal results; `drawn` contains both."""
     require(torch.equal(*drawn), f"{call}\nIt drew other tokens.")

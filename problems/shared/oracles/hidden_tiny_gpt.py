@@ -1,4 +1,4 @@
-"""Judges for the hidden tests of problem 07."""
+"""Compute and judge gradients in the hidden tests of problem 07."""
 
 from functools import partial
 
@@ -13,7 +13,8 @@ has_gradients = partial(
 
 
 def slopes(number, model):
-    """Return the gradients of a number with respect to the parameters of a correct model, under all
-    their names.
+    """Return the gradients of a number with respect to the parameters of a correct model.
+
+    A parameter with several names occurs under each of them.
     """
     return modules.gradients(number, parameters(model), torch.ones_like(number))

@@ -1,10 +1,18 @@
-"""Judges for the hidden tests of problem 06."""
+"""Judge results in the hidden tests of problem 06."""
 
 from grader.run.compare import check
 
 
 def has_gradients(gradients, call, right, near, part):
-    """Require right gradients, by name; errors may be a small part of the largest entry of each."""
+    """Require correct gradients.
+
+    Args:
+        gradients: the student's gradients, by name.
+        call: the call, as text.
+        right: the expected gradients, by name.
+        near: tolerances, as for `check`.
+        part: an allowed error, relative to the largest entry of the gradient.
+    """
     for name, gradient in right.items():
         what = f"the gradient of {call} with respect to {name}"
         atol = max(near["atol"], part * gradient.abs().max().item())

@@ -1,4 +1,4 @@
-"""Judge values without a single right answer: refused calls, and dropout."""
+"""Judge results that have no single expected value: dropout, errors and changed arguments."""
 
 import math
 
@@ -11,7 +11,12 @@ from shared.visible_dropout import COPIES
 def refused(outcome, call, enabled, reason=""):
     """Require that a call raised ValueError and did not change the gradient mode.
 
-    `outcome` is the exception's name, or an empty text, and the gradient mode after the call.
+    Args:
+        outcome: the name of the exception, or "" if there was none; and the gradient mode after
+            the call.
+        call: the call, as text.
+        enabled: the gradient mode before the call.
+        reason: the reason for the error, without a full stop, for the message.
     """
     raised, mode = outcome
     result = f"It raised {raised}" if raised else "It raised nothing"
@@ -21,33 +26,37 @@ def refused(outcome, call, enabled, reason=""):
 
 
 def is_gradient_mode(mode, call, enabled):
-    """Require that the gradient mode is that before the call."""
+    """Require that the gradient mode after a call is the mode before it, `enabled`."""
     require(
         mode is enabled,
         f"{call}\nYour code leaves gradients switched {'off' if enabled else 'on'} for all code "
-        "that runs after it. A block `with torch.no_grad():` switches them on again at its end.",
+        "that runs later. A block `with torch.no_grad():` switches them on again at its end.",
     )
 
 
 def is_unchanged(argument, call, name, numbers, requires_grad):
-    """Require that an argument has the numbers and the requires_grad from before the call."""
+    """Require that a call did not change the numbers or the requires_grad of an argument.
+
+    `argument` contains the tensor and its requires_grad after the call.
+    """
     tensor, still_requires_grad = argument
     same = torch.equal(tensor, numbers) and still_requires_grad is requires_grad
     require(same, f"{call}\nYour code changed its argument {name}.")
 
 
 def is_kept(actual, call, name, weight):
-    """Require that a module still has the weight that the test set."""
+    """Require that a call did not change the weight `name` that the test set."""
     same = torch.equal(actual, weight)
     require(same, f"{call}\nYour code changed the weights of the module, in `{name}`.")
 
 
-# Dropout, and the output of a telltale
+# Dropout, with the attention of shared/visible_dropout.py where `scores` is an argument
 
 
 def weights_without_dropout(scores, causal=False):
-    """Return the attention weights before dropout, as (T, n_head, T), the order of the output of
-    `telltale` (see shared/telltale.py).
+    """Return the attention weights before dropout, with the axes (query, head, key).
+
+    `scores` has the axes (head, query, key).
     """
     future = torch.ones(scores.shape, dtype=torch.bool).triu(1)
     hidden = future if causal else torch.zeros_like(future)
@@ -56,41 +65,39 @@ def weights_without_dropout(scores, causal=False):
 
 
 def output_without_dropout(scores, causal=False):
-    """Return the output of `telltale` for its sequence in evaluation mode, (1, T, C)."""
+    """Return the output of the attention for its sequence in evaluation mode, shape (1, T, C)."""
     weights = weights_without_dropout(scores, causal)
     return weights.flatten(1).repeat_interleave(COPIES, dim=1)[None] + 1
 
 
 def read_dropped(output, scores, dropout, causal=False):
-    """Return which attention weights and which output entries were dropped, by the output of
-    `telltale`.
+    """Infer from an output which attention weights and which output entries were dropped.
 
     Args:
-        output: the output of `telltale`, (B, T, C).
-        scores: the scores of its heads.
-        dropout: the rate.
+        output: the output for B copies of the sequence, shape (B, T, C).
+        scores: the attention scores of each head.
+        dropout: the dropout rate.
         causal: whether the module is causal.
 
     Returns:
-        A bool tensor (B, T, n_head, T) for the weights, one (B, T, n_head, T, COPIES) for the
-        entries, and the entries themselves.
+        Three tensors. The first is True for dropped weights and has the axes (sequence, query,
+        head, key). The second is True for dropped entries, and the third contains the entries
+        themselves. Both have a further axis for the COPIES entries of each weight.
     """
     n_head, seq_len, _ = scores.shape
     entries = output.reshape(len(output), seq_len, n_head, seq_len, COPIES)
-    # A dropped entry is 0. Another entry is 1 / (1 - dropout) if its weight was dropped, and more
-    # if not. It is very rare that all COPIES entries of a weight are dropped.
+    # A dropped entry is 0. A kept entry is 1 / (1 - dropout) if its weight was dropped, and larger
+    # otherwise. It is very rare that all COPIES entries of a weight are dropped.
     halfway = (1 + weights_without_dropout(scores, causal) / 2) / (1 - dropout)
     return entries.amax(-1) < halfway, entries == 0, entries
 
 
 def drops_weights_and_entries(output, call, scores, dropout, causal):
-    """Require that weights and output entries of `telltale` are dropped as nn.Dropout drops
-    them.
-    """
+    """Require that attention weights and output entries are dropped as nn.Dropout drops them."""
     check_finite(output, call)
     weights = weights_without_dropout(scores, causal)
     weight_dropped, entry_dropped, entries = read_dropped(output, scores, dropout, causal)
-    # Entries first: weights can be read only if the entries are dropped independently.
+    # Check entries first, as weights can be inferred only if entries are dropped independently.
     question = "Which layer should drop them, and where is it called?"
     check_rate(entry_dropped, dropout, "the entries of the output", question)
     axes = ("batch", "position", "channel")
@@ -105,8 +112,8 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
     check(
         entries,
         expected,
-        f"{call}, as (batch, query, head, key, {COPIES} copies of the weight, plus 1), where kept "
-        f"entries should be multiplied by 1 / (1 - {dropout}), and nothing else should change",
+        f"{call}, with the axes (batch, query, head, key, {COPIES} copies of the weight plus 1), "
+        f"where kept entries should be multiplied by 1 / (1 - {dropout}) and not change otherwise",
     )
     if not causal:
         axes = ("batch", "query", "head", "key")
@@ -114,15 +121,15 @@ def drops_weights_and_entries(output, call, scores, dropout, causal):
 
 
 def drops_differently(outputs, call, scores, dropout):
-    """Require that each call drops different entries. Only `again`, with the seed of `first`, drops
-    the same.
+    """Require that calls drop different entries, except two calls after the same seed.
 
     Args:
-        outputs: the outputs by name: first and again, with torch.manual_seed(1); other, with
-            torch.manual_seed(2); next, after a further call; and some more.
+        outputs: the outputs of several calls in training mode, by name. `first` and `again` come
+            after torch.manual_seed(1), `other` after torch.manual_seed(2), and `next` after `other`
+            without a new seed.
         call: the call, as text.
-        scores: the scores of its heads.
-        dropout: the rate.
+        scores: the attention scores of each head.
+        dropout: the dropout rate.
     """
     dropped = {n: read_dropped(each, scores, dropout)[:2] for n, each in outputs.items()}
     for one, two, what in [
@@ -131,7 +138,7 @@ def drops_differently(outputs, call, scores, dropout):
     ]:
         (weights_1, entries_1), (weights_2, entries_2) = dropped[one], dropped[two]
         shown = ~(entries_1.all(-1) | entries_2.all(-1))
-        # If no weight is dropped, the check of numbers below reports it.
+        # If no weight is dropped at all, the loop over numbers below reports it.
         none = not (weights_1 | weights_2)[shown].any()
         different = none or not torch.equal(weights_1[shown], weights_2[shown])
         same = f"{call}\n{what} dropped the same"
@@ -145,23 +152,23 @@ def drops_differently(outputs, call, scores, dropout):
     pairs = zip(dropped["again"], dropped["first"], strict=True)
     require(
         all(torch.equal(*pair) for pair in pairs),
-        f"{call}\nAfter torch.manual_seed(1) it dropped others the second time than the first "
-        "time. Do all its random numbers come from torch's global generator?",
+        f"{call}\nTwo calls, each after torch.manual_seed(1), dropped different entries. Do all "
+        "random numbers come from torch's global generator?",
     )
     again = f"{call}, a second time after torch.manual_seed(1)"
     check(outputs["again"], outputs["first"], again)
     some = all(entries.any() for _, entries in dropped.values())
-    require(some, f"{call}\nOne of {len(dropped)} calls dropped no entry of the output.")
+    require(some, f"{call}\nOne of {len(dropped)} calls dropped none of the entries of the output.")
 
 
 def drops_entries(output, call, whole, rate, what, near):
     """Require that entries were dropped independently, and that kept entries were scaled up.
 
     Args:
-        output: the entries that may be dropped, in training.
+        output: the entries in training mode.
         call: the call, as text.
-        whole: the same entries without dropout; none is 0.
-        rate: the share to be dropped.
+        whole: the same entries without dropout; no entry is 0.
+        rate: the dropout rate.
         what: the name of the entries, in the plural.
         near: tolerances, as for `check`.
     """
@@ -177,22 +184,21 @@ def drops_entries(output, call, whole, rate, what, near):
 
 
 def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
-    """Require that a Block drops entries of the vector that one half adds to x, and no entries of
-    x.
+    """Require that a Block drops entries of the vectors that one half adds to x, and none of x.
 
     Args:
-        output: the output for x repeated, in training.
+        output: the output in training mode, for several copies of x.
         call: the call, as text.
-        x: a single sequence, (1, T, C).
-        whole: the vector that is added to x without dropout.
-        rate: the share to be dropped.
-        half: the half that adds something.
-        silent: the other half.
+        x: a single sequence, shape (1, T, C).
+        whole: the vectors that the half adds to x without dropout.
+        rate: the dropout rate.
+        half: the name of this half: "attn" or "mlp".
+        silent: the name of the other half, which adds 0.
         near: tolerances, as for `check`.
     """
     require(
         (output == 0).double().mean() < rate / 10,
-        f"{call}\nSome entries of the output are 0, so entries of x were dropped, too. Only the "
+        f"{call}\nSome entries of the output are 0, so entries of x were also dropped. Only the "
         f"output of {half} should be dropped, before it is added to x.",
     )
     what = f"the entries that {half} adds to x"
@@ -202,45 +208,44 @@ def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
 
 
 def adds_all_or_nothing(output, call, x, whole, near):
-    """Require that each entry that a Block's attention adds to a single token is complete or 0."""
+    """Require that a Block's attention adds to each entry of a token either `whole` or 0."""
     added = output - x.expand_as(output)
     check(
         added,
         torch.where(added.abs() < 1e-6, 0, whole),
         f"{call}: each entry that attn adds should be 0, if its weight or the entry was dropped, "
-        "or complete and scaled up by both dropouts. Is something dropped before the attention?",
+        "or otherwise scaled up by both dropouts. Is something dropped before the attention?",
         **near,
     )
 
 
 def check_finite(output, call):
-    """Require finite numbers, before any statistics."""
+    """Require finite numbers; the other checks of dropout assume them."""
     lost = (~output.isfinite()).double().mean().item()
-    require(lost == 0, f"{call}\n{lost:.0%} of its entries are NaN or infinite.")
+    require(lost == 0, f"{call}\n{lost:.0%} of the entries are NaN or infinite.")
 
 
 def check_growth(entries, dropout, largest_weight):
-    """Require that the kept entries of the output of `telltale` are scaled up by the right
-    factor.
-    """
+    """Require that the kept output entries are scaled up by 1 / (1 - dropout)."""
     smallest, grown = entries[entries != 0].min().item(), 1 / (1 - dropout)
-    # Without dropout an entry is 1 plus its weight; if only the weight is dropped, it is 1.
+    # Without dropout, an entry is 1 plus its weight. If only the weight is dropped, it is 1.
     require(
         grown * (1 - 1e-5) < smallest < grown * (1 + largest_weight) * (1 + 1e-5),
         f"In training with dropout={dropout}, the smallest kept entry of the output is "
         f"{smallest:.4g}. Without dropout, all entries are between 1 and {1 + largest_weight:.4g}. "
-        "Kept entries are scaled up, so that the mean stays the same: which factor does that?",
+        "Kept entries are scaled up so that the mean stays the same. Which factor does that?",
     )
 
 
 def check_kept_weights(found, weights, is_kept, dropout):
-    """Require the right factor of the kept weights of `telltale`, if all have the same factor.
+    """If all kept weights are scaled by the same factor, require that it is 1 / (1 - dropout).
 
     Args:
-        found: the kept weights in training, once per entry that shows one.
-        weights: the weights without dropout, (T, n_head, T).
-        is_kept: where `found` was read, (B, T, n_head, T, COPIES).
-        dropout: the rate.
+        found: the kept weights in training mode, one for each kept entry.
+        weights: the weights without dropout, with the axes (query, head, key).
+        is_kept: True for kept entries of kept weights, with the axes (sequence, query, head, key,
+            copy).
+        dropout: the dropout rate.
     """
     factors = found / weights[..., None].expand(is_kept.shape)[is_kept]
     factor = factors.median().item()
@@ -249,12 +254,19 @@ def check_kept_weights(found, weights, is_kept, dropout):
     require(
         not is_one or math.isclose(factor, 1 / (1 - dropout), rel_tol=1e-3),
         f"In training with dropout={dropout}, each kept weight is {times}as large as without "
-        "dropout. On average over kept and dropped weights, a weight should stay the same.",
+        "dropout. On average over kept and dropped weights, a weight should not change.",
     )
 
 
 def check_rate(dropped, dropout, what, where):
-    """Require that `dropped` has about the rate `dropout`, for each weight or entry."""
+    """Require that about the share `dropout` was dropped, in total and at each position.
+
+    Args:
+        dropped: True for dropped numbers; the first axis is the batch.
+        dropout: the dropout rate.
+        what: the name of the numbers, in the plural.
+        where: a question about the cause, for the message.
+    """
     rate = dropped.double().mean().item()
     error = math.sqrt(dropout * (1 - dropout) / dropped.numel())
     if abs(rate - (1 - dropout)) < 7 * error:
@@ -272,7 +284,14 @@ def check_rate(dropped, dropout, what, where):
 
 
 def check_independent(dropped, dropout, axes, what):
-    """Require that neighbours along each axis agree no more often than by chance."""
+    """Require that neighbours along each axis are both kept or both dropped only by chance.
+
+    Args:
+        dropped: True for dropped numbers.
+        dropout: the dropout rate.
+        axes: the names of the axes of `dropped`.
+        what: the name of the numbers, in the plural.
+    """
     expected = dropout**2 + (1 - dropout) ** 2
     for dim, axis in enumerate(axes):
         pairs = dropped.int().diff(dim=dim) == 0
@@ -283,6 +302,6 @@ def check_independent(dropped, dropout, axes, what):
         require(
             abs(agree - expected) < 8 * error,
             f"In training with dropout={dropout}, neighbours along the {axis} axis were both kept "
-            f"or both dropped for {agree:.0%} of {what}; by chance it would be {expected:.0%}. "
-            "Each should be dropped independently.",
+            f"or both dropped for {agree:.0%} of {what}. It should be {expected:.0%}, as each is "
+            "dropped independently.",
         )

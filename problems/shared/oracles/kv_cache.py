@@ -1,4 +1,4 @@
-"""Right answers about a KV cache in plain Python, for problem 09."""
+"""Compute the expected results for problem 09 in plain Python: attention with a KV cache."""
 
 import math
 from functools import partial
@@ -11,7 +11,7 @@ from shared.oracles.gpt import batched, gpt_by_hand, greedy_by_hand
 
 logits = partial(batched, gpt_by_hand)
 
-# How many bytes kv_cache_bytes returns for these arguments.
+# The results of kv_cache_bytes, by its arguments.
 BYTES = {
     (1, 1, 1, 1, 1): 2,
     (12, 768, 1024): 37_748_736,
@@ -21,31 +21,35 @@ BYTES = {
     (2, 3, 5, 7, 11): 4620,
 }
 
-# One token with query 1, key 2 and value 60 after keys 1, 0 and values 10, 20; and two of them.
+# The new token has query 1, key 2 and value 60; the past has the keys 1, 0 and the values 10, 20.
+# OUTPUTS_IN_NUMBERS is for two such tokens.
 OUTPUT_IN_NUMBERS = torch.tensor([[[44.1624]]])
 OUTPUTS_IN_NUMBERS = torch.tensor([[[44.1624], [50.4893]]])
 PRESENT_IN_NUMBERS = torch.tensor([[[[1.0], [0], [2]]]]), torch.tensor([[[[10.0], [20], [60]]]])
 
 
 def is_number_of_bytes(value, call, expected):
-    """Require this number of bytes; another test checks that it is an int."""
+    """Require the expected number of bytes. A float is accepted, as `is_int` checks the type."""
     shown = f"{value} ({type(value).__name__})" if isinstance(value, int | float) else kind(value)
     fits = isinstance(value, int | float) and value == expected
     require(fits, f"{call}\nIt returned {shown}; expected {expected} (int).")
 
 
 def is_int(value, call):
-    """Require an int."""
+    """Require an int that is the expected number of bytes."""
     is_number_of_bytes(value, call, 4620)
     message = f"{call}\nIt returned {value} ({type(value).__name__}); expected an int."
     require(type(value) is int, message)
 
 
 def attention(x, past, weights, n_head):
-    """Return the output and the present of a CachedAttention with these weights, for x and a past.
+    """Return the output and the present of a CachedAttention with these weights.
 
-    The computation is one pass over all tokens. The query of a past token is unknown and not
-    needed, so it is set to 0.
+    Args:
+        x: the new tokens, shape (B, T, C).
+        past: the keys and values of earlier tokens, or None.
+        weights: the weights by name.
+        n_head: the number of heads.
     """
     outputs, sequences = [], []
     for number, rows in enumerate(x.tolist()):
@@ -63,8 +67,9 @@ def attention(x, past, weights, n_head):
 
 
 def rows_of_past(keys, values):
-    """Return past tokens as rows of a zero query, a key and a value. Head h has the h-th slice of
-    each.
+    """Return a row for each past token: its query, key and value, each with the heads joined.
+
+    The query of a past token is unknown and not needed, so it is set to 0.
     """
     rows = []
     for place in range(keys.shape[1]):
@@ -74,13 +79,13 @@ def rows_of_past(keys, values):
 
 
 def in_heads(rows, n_head):
-    """Return numbers (B, T, C) as (B, n_head, T, head_dim)."""
+    """Split a tensor (B, T, C) into heads (B, n_head, T, head_dim)."""
     batch, length, n_embd = rows.shape
     return rows.view(batch, length, n_head, n_embd // n_head).transpose(1, 2)
 
 
 def generated(prompts, n_new, weights, config):
-    """Return greedy texts, and the smallest difference between the two largest logits."""
+    """Return greedy continuations, and the smallest gap between the two largest logits."""
     texts, nearest = [], math.inf
     for tokens in prompts.tolist():
         for _ in range(n_new):

@@ -1,4 +1,4 @@
-"""Judge many values of dot_product_variance in the hidden tests of problem 03."""
+"""Judge results of dot_product_variance for many seeds, in the hidden tests of problem 03."""
 
 import itertools
 import math
@@ -10,66 +10,60 @@ from grader.run.compare import check_number, require
 
 
 def mean_of_two_scaled_pairs(mean, call):
-    """Require that the variance of two scaled dot products is about 0.5, averaged over the
-    seeds.
-    """
+    """Require that the mean of the variances of two scaled dot products is about 0.5."""
     meaning = "about 0.5, half of 1, as n_pairs is only 2"
     check_number(mean, 0.29, 0.74, call, meaning, "It returned {} on average over 300 seeds")
 
 
 def share_of_small_scaled_ones(share, call):
-    """Require the right share of variances of two scaled dot products below 0.05."""
+    """Require that about a quarter of the variances of two scaled dot products are below 0.05."""
     meaning = "below 0.05 for about 0.25 of them, as n_pairs is only 2"
     returned = "It returned less than 0.05 for {} of all seeds"
     check_number(share, 0.125, 0.38, call, meaning, returned)
 
 
 def mean_of_products(mean, call):
-    """Require that the variance of 50 products of two normal numbers has the right mean over the
-    seeds.
-    """
+    """Require that the mean of the variances of 50 products of two normal numbers is about 0.98."""
     returned = "It returned {} on average over 160 seeds"
     check_number(mean, 0.8, 1.16, call, "about 0.98", returned)
 
 
 def spread_of_products(spread, call):
-    """Require the right standard deviation of these variances.
+    """Require that the variances of 50 products have the standard deviation for normal numbers.
 
-    Products of normal numbers have a fourth moment of 9, those of uniform numbers one of 3.24.
+    The fourth moment is 9 for products of normal numbers, and 3.24 for products of uniform numbers.
     """
     returned = "Over 160 seeds its results have a standard deviation of {}"
     check_number(spread, 0.26, 0.8, call, "about 0.39, as for normal numbers", returned)
 
 
 def mean_of_many_pairs(mean, call, times):
-    """Require that the variance of n_pairs scaled dot products is about 1, averaged over the
-    seeds.
-    """
+    """Require that the mean of the variances of n_pairs scaled dot products is about 1."""
     returned = f"It returned {{}} on average over {times} seeds"
     check_number(mean, 0.75, 1.25, call, "about 1", returned)
 
 
 def of_these_pairs(values, call, n_pairs, seeds):
-    """Require that the values are the variances of exactly n_pairs pairs.
+    """Require that the values are the variances of exactly n_pairs pairs, one for each seed.
 
-    They are compared with the pairs from each of the usual ways to draw.
+    The values are compared with the variances for each usual order of the random numbers.
     """
     ways = zip(*(usual_variances(16, n_pairs, seed) for seed in seeds), strict=True)
     for variances in ways:
         ratios = [value / variance for value, variance in zip(values, variances, strict=True)]
         usual = statistics.median(ratios)
-        # Four seeds don't agree by chance, so the pairs were drawn in this way.
+        # Four ratios are not equal by chance, so the student's code draws in this order.
         if sum(math.isclose(ratio, usual, rel_tol=1e-4) for ratio in ratios) < 4:
             continue
         meaning = f"the sum of squared deviations from the mean, divided by n_pairs = {n_pairs}"
         require(
             all(math.isclose(ratio, 1, rel_tol=3e-4) for ratio in ratios),
-            f"{call}\nFor each of some seeds it is {usual:.5g} times {meaning}.",
+            f"{call}\nWith several seeds, the result is {usual:.5g} times {meaning}.",
         )
 
 
 def usual_variances(d_k, n_pairs, seed):
-    """Yield the variance of n_pairs dot products for each of the usual ways to draw them."""
+    """Yield the variance of n_pairs dot products for each usual order of the random numbers."""
     for dtype in (torch.float32, torch.float64):
         generator = torch.Generator().manual_seed(seed)
         numbers = torch.randn(2 * n_pairs * d_k, generator=generator, dtype=dtype).double()

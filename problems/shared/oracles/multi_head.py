@@ -1,4 +1,4 @@
-"""Right answers about several heads in plain Python, for problem 05."""
+"""Compute the expected results for problem 05 in plain Python."""
 
 import torch
 
@@ -8,13 +8,13 @@ output = multi_head_by_hand
 
 
 def slopes(x, weights, n_head, causal, upstream):
-    """Return the gradients with respect to x and the weights, by their definition."""
+    """Return the gradients with respect to x and the weights, by central differences."""
     inputs = {"x": x, **weights}
     return slopes_by_hand(lambda at: output(at["x"], at, n_head, causal), inputs, upstream)
 
 
 def split(x, n_head):
-    """Return heads: head h has entries h * head_dim to (h + 1) * head_dim of every token."""
+    """Split tokens (B, T, C) into heads: head h contains C // n_head neighbouring entries."""
     batch, seq_len, n_embd = x.shape
     head_dim = n_embd // n_head
     heads = torch.empty(batch, n_head, seq_len, head_dim, dtype=x.dtype)
@@ -25,7 +25,7 @@ def split(x, n_head):
 
 
 def merge(x):
-    """Return tokens: entry c of head h becomes entry h * head_dim + c."""
+    """Join heads (B, n_head, T, head_dim): entry c of head h becomes entry h * head_dim + c."""
     batch, n_head, seq_len, head_dim = x.shape
     merged = torch.empty(batch, seq_len, n_head * head_dim, dtype=x.dtype)
     for h in range(n_head):

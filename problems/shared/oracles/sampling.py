@@ -1,7 +1,7 @@
-"""Right answers about sampling, row by row in plain Python, and judges of draws.
+"""Compute the expected results for problem 08 in plain Python, and judge drawn tokens.
 
-The problem's explore.py and `--talk` use `apply_temperature`, `keep_top_k`, `keep_top_p` and
-`sample` instead of the student's functions.
+If the student's functions are not correct yet, explore.py of problem 08 calls `apply_temperature`,
+`keep_top_k`, `keep_top_p` and `sample` of this file instead.
 """
 
 import math
@@ -14,7 +14,7 @@ from shared.oracles.attention import softmax_by_hand
 
 INF = math.inf
 
-# The README's example, 1, 4, 0, 2 and 3, by temperature: logits and probabilities.
+# Logits and probabilities of the README's example, 1, 4, 0, 2 and 3, by temperature.
 AT_TEMPERATURE = {
     0.5: torch.tensor([2.0, 8.0, 0.0, 4.0, 6.0]),
     1.0: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
@@ -25,7 +25,7 @@ PROBABILITIES_AT = {
     1.0: torch.tensor([0.0317, 0.6364, 0.0117, 0.0861, 0.2341]),
     2.0: torch.tensor([0.0956, 0.4287, 0.0580, 0.1577, 0.2600]),
 }
-# The tokens that stay in the example, by k and by p.
+# The filtered logits of the example, by k and by p.
 TOP_K = {
     1: torch.tensor([-INF, 4.0, -INF, -INF, -INF]),
     2: torch.tensor([-INF, 4.0, -INF, -INF, 3.0]),
@@ -42,11 +42,11 @@ TOP_P = {
     0.999: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
     1.0: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
 }
-# What p = 0.999 leaves of the example at temperature 0.5.
+# The filtered logits of the example at temperature 0.5, with p = 0.999.
 COLD_TOP_P = torch.tensor([2.0, 8.0, -INF, 4.0, 6.0])
 
 
-# The definition
+# Expected results
 
 
 def apply_temperature(logits, temperature):
@@ -55,12 +55,12 @@ def apply_temperature(logits, temperature):
 
 
 def keep_top_k(logits, k):
-    """Return the logits, with -inf for logits below the k-th largest of their row."""
+    """Return the logits, with -inf in place of logits below the k-th largest of their row."""
     return by_rows(lambda row: top_k_by_hand(row, k), logits)
 
 
 def keep_top_p(logits, p):
-    """Return the logits, with -inf for the tokens that are not needed to reach p."""
+    """Return the logits, with -inf in place of the tokens that top-p drops."""
     return by_rows(lambda row: top_p_by_hand(row, p), logits)
 
 
@@ -71,7 +71,7 @@ def top_k_by_hand(row, k):
 
 
 def top_p_by_hand(row, p):
-    """Apply `keep_top_p` to one row: take tokens, the most probable first, until they reach p."""
+    """Apply `keep_top_p` to one row: keep the most probable tokens until their sum reaches p."""
     probabilities = softmax_by_hand(row)
     result, total = [-INF] * len(row), 0.0
     for token in sorted(range(len(row)), key=probabilities.__getitem__, reverse=True):
@@ -82,38 +82,39 @@ def top_p_by_hand(row, p):
 
 
 def by_rows(by_hand, logits):
-    """Apply `by_hand`, which takes a list and returns one, to every row."""
+    """Apply a function from list to list to each row of the logits."""
     rows = [by_hand(row) for row in rows_of(logits.double())]
     return torch.tensor(rows, dtype=torch.float64).reshape(logits.shape).to(logits.dtype)
 
 
 def rows_of(logits):
-    """Return the rows of logits of any shape as lists."""
+    """Return the rows of logits of any shape, as a list of lists."""
     return logits.detach().reshape(-1, logits.shape[-1]).tolist()
 
 
 def first_largest(logits):
-    """Return the index of the largest logit in each row, or of the first one if several are
-    equal.
-    """
+    """Return the index of the largest logit of each row; of equal logits, the first one counts."""
     rows = [row.index(max(row)) for row in rows_of(logits)]
     return torch.tensor(rows).reshape(logits.shape[:-1])
 
 
 def filtered(logits, temperature=1.0, top_k=None, top_p=None):
-    """Return the logits from which `sample` draws."""
+    """Return the logits after temperature and filters, from which `sample` draws."""
     kept = apply_temperature(logits, temperature)
     kept = kept if top_k is None else keep_top_k(kept, top_k)
     return kept if top_p is None else keep_top_p(kept, top_p)
 
 
 def probabilities(row, **options):
-    """Return the probability of each token for a list of logits."""
+    """Return the probability of each token for a list of logits and the options of `sample`."""
     return softmax_by_hand(filtered(torch.tensor(row).double(), **options).tolist())
 
 
 def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
-    """Return a token for each row, drawn by torch's distributions with a separate seed."""
+    """Return a token for each row, drawn by torch.distributions.
+
+    The random numbers come from a new seed, which `generator` draws.
+    """
     if temperature == 0:
         return first_largest(logits)
     seed = int(torch.randint(2**31, (), generator=generator))
@@ -127,14 +128,14 @@ def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
 
 
 def keeps(actual, call, logits, expected, near):
-    """Require that a filter keeps the right tokens with their logits.
+    """Require that a filter keeps the correct tokens, with unchanged logits.
 
     Args:
-        actual: the filter's result.
+        actual: the result of the student's filter.
         call: the call, as text.
-        logits: its argument.
-        expected: the right result.
-        near: allowed differences, as for `check`.
+        logits: the argument of the filter.
+        expected: the expected result.
+        near: tolerances, as for `check`.
     """
     actual = check_form(actual, expected, call)
     wrong = ((actual > -INF) != (expected > -INF)).any(-1)
@@ -150,22 +151,24 @@ def keeps(actual, call, logits, expected, near):
 
 
 def shown(row):
-    """Return a row of numbers as text, shortened."""
+    """Return at most eight numbers of a row as text."""
     numbers = [f"{number:.4g}" for number in row.tolist()]
     return f"[{', '.join(numbers[:8])}{', ...' if len(numbers) > 8 else ''}]"
 
 
 def passes_gradients(gradient, call, kept, slope, near):
-    """Require that a filter's gradient is `slope` for kept tokens; others may have any gradient."""
+    """Require that the gradient of a filter equals `slope` for kept tokens.
+
+    The gradient for dropped tokens is not checked. `kept` contains the filtered logits.
+    """
     check(torch.where(kept > -INF, gradient, 0), torch.where(kept > -INF, slope, 0), call, **near)
 
 
 def is_by_chance(count, number, probability):
-    """Return whether an event of this probability may occur `count` times by chance.
+    """Return whether `count` events in `number` trials are plausible for this probability.
 
-    The probability of a count this far from the expected one, or farther, is below e to the
-    power of minus the exponent (Chernoff's bound), so a right draw fails less than once in 10^12
-    times.
+    By Chernoff's bound, a count this far from the expected count, or farther, has a probability
+    below exp(-exponent). So correct code fails less than once in 10^12 times.
     """
     share, rest = count / number, 1 - count / number
     if (count and not probability) or (rest and probability == 1):
@@ -176,18 +179,19 @@ def is_by_chance(count, number, probability):
 
 
 def are_tokens(drawn, call, shape):
-    """Require token numbers, one for each row of logits of this shape."""
+    """Require a token number for each row of logits; `shape` is the shape of the logits."""
     *lead, vocab_size = shape
     check_form(drawn, torch.zeros(lead, dtype=torch.int64), call)
     low, high = int(drawn.min()), int(drawn.max())
     outside = low if low < 0 else high
-    message = f"{call}\nIt drew a token {outside}; there are 0 to {vocab_size - 1}."
+    message = f"{call}\nIt drew the token {outside}; tokens are from 0 to {vocab_size - 1}."
     require(low >= 0 and high < vocab_size, message)
 
 
 def have_frequencies(drawn, call, shape, probabilities):
-    """Require the right frequencies in each row, which has its own probabilities; `shape` is the
-    shape of a row's draws.
+    """Require that each row of draws has the frequencies of its own row of probabilities.
+
+    `shape` is the shape of the draws in one row.
     """
     are_tokens(drawn, call, (len(probabilities), *shape, len(probabilities[0])))
     for row, each in zip(drawn, probabilities, strict=True):
@@ -195,15 +199,16 @@ def have_frequencies(drawn, call, shape, probabilities):
 
 
 def has_frequencies(drawn, call, shape, probabilities):
-    """Require that each token was drawn about as often as its probability says. All rows are
-    equal.
+    """Require that the frequency of each token fits its probability.
+
+    All rows of logits are equal. `shape` is the shape of the logits without the last dimension.
     """
     are_tokens(drawn, call, (*shape, len(probabilities)))
     number, vocab_size = drawn.numel(), len(probabilities)
     counts = drawn.flatten().bincount(minlength=vocab_size).tolist()
     require(
         max(counts) < number or max(probabilities) > 0.98,
-        f"{call}\nAll {number} rows got the same token; each row should have its own draw.",
+        f"{call}\nAll {number} rows got the same token; each row should be drawn separately.",
     )
     lines = [
         f"  token {token}: drawn for {count / number:.2%} of the rows, expected {probability:.2%}"
@@ -214,7 +219,7 @@ def has_frequencies(drawn, call, shape, probabilities):
 
 
 def has_own_draws(drawn, call, shape, probabilities):
-    """Require the right frequencies of tokens, and equal neighbours only by chance."""
+    """Require correct frequencies, and that neighbouring rows have equal tokens only by chance."""
     has_frequencies(drawn, call, shape, probabilities)
     alike = sum(probability**2 for probability in probabilities)
     pairs = (drawn[0::2], drawn[1::2]), (drawn[:, 0::2], drawn[:, 1::2])
@@ -223,13 +228,21 @@ def has_own_draws(drawn, call, shape, probabilities):
         require(
             is_by_chance(same, one.numel(), alike),
             f"{call} with logits of shape {(*shape, len(probabilities))}\nNeighbours along "
-            f"dimension {axis} got the same token in {same / one.numel():.0%} of all cases; by "
-            f"chance it would be {alike:.0%}. Each row should have its own draw.",
+            f"dimension {axis} got the same token in {same / one.numel():.0%} of all cases; "
+            f"expected {alike:.0%}. Each row should be drawn separately.",
         )
 
 
 def are_seeded(drawn, call, shape, same, different):
-    """Require the first draw again after the same seed, and at least one different draw."""
+    """Require that a draw with the same seed repeats the first draw, and that draws differ.
+
+    Args:
+        drawn: the repeated draw, and several draws with different seeds.
+        call: the call, as text.
+        shape: the shape of the logits.
+        same: the message if the repeated draw is not equal.
+        different: the message if all draws are equal.
+    """
     again, tokens = drawn
     are_tokens(again, call, shape)
     require(torch.equal(again, tokens[0]), f"{call}\n{same}")
@@ -237,9 +250,9 @@ def are_seeded(drawn, call, shape, same, different):
 
 
 def comes_from_all(drawn, call, logits):
-    """Require that the drawn tokens have the mean log-probability of the whole softmax.
+    """Require that tokens are drawn from the whole softmax: their mean log-probability fits it.
 
-    For right code, this mean is off by six standard deviations less than once in 1e8 times.
+    For correct code, this mean is off by six standard deviations less than once in 1e8 times.
     """
     are_tokens(drawn, call, logits.shape)
     rank = (logits > logits.gather(-1, drawn[:, None])).sum(-1).max() + 1

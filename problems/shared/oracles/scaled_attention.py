@@ -1,4 +1,4 @@
-"""Right answers about scaled attention and the variance of dot products, for problem 03."""
+"""Compute scaled attention, and judge variances of dot products, for problem 03."""
 
 import math
 
@@ -14,7 +14,7 @@ slopes_of_module = attention.self_attention_slopes
 
 
 def output(q, k, v):
-    """Return the attention of each matrix of a batch, in the dtype of v."""
+    """Return the expected result of scaled_dot_product_attention, in the dtype of v."""
     batches = [t.double().reshape(-1, *t.shape[-2:]).tolist() for t in (q, k, v)]
     outputs = [attention.attention_by_hand(*matrices) for matrices in zip(*batches, strict=True)]
     outputs = torch.tensor(outputs, dtype=torch.float64)
@@ -22,12 +22,15 @@ def output(q, k, v):
 
 
 def slopes(inputs, upstream):
-    """Return the gradients with respect to q, k and v by their definition."""
+    """Return the gradients with respect to q, k and v by central differences."""
     return attention.slopes_by_hand(lambda at: output(**at), inputs, upstream)
 
 
 def does_not_vanish(slope, call, k):
-    """Require the right gradient with respect to q for the scaled scores 1.5 and -1.5."""
+    """Require the correct gradient with respect to q, where the scaled scores are 1.5 and -1.5.
+
+    `slope` is the gradient, and `k` contains the two keys.
+    """
     largest = slope.abs().max().item()
     require(
         largest > 1e-8,
@@ -44,7 +47,7 @@ def does_not_vanish(slope, call, k):
 
 
 def is_variance(value, call, d_k, n_pairs, scaled):
-    """Require a value within 6.5 standard errors of the variance of n_pairs dot products."""
+    """Require a value within 6.5 standard errors of the true variance of dot products."""
     expected = 1 if scaled else d_k
     chance = 6.5 * math.sqrt((2 + 6 / d_k) / n_pairs)
     low, high = expected * (1 - chance), expected * (1 + chance)
@@ -52,25 +55,28 @@ def is_variance(value, call, d_k, n_pairs, scaled):
 
 
 def same_again(values, call, what):
-    """Require the same value after the same seed; `what` names the seed."""
+    """Require two equal values. `what` describes their common seed, for the message."""
     first, again = values
     same = math.isclose(first, again, rel_tol=1e-6)
     require(same, f"{call}\n{what} gave {first:.6g}, then {again:.6g}.")
 
 
 def scaled_exactly(values, call, d_k):
-    """Require that the unscaled value for one seed is d_k times the scaled one."""
+    """Require that, for the same seed, the unscaled variance is d_k times the scaled variance.
+
+    `values` contains an unscaled variance, a scaled one, and the unscaled one again.
+    """
     for value in values:
         check_number(value, 1e-9, math.inf, call, "a variance, so above 0")
     unscaled, scaled, again = values
     message = f"With one seed it returned {unscaled:.6g} unscaled, and then {again:.6g}."
     require(math.isclose(unscaled, again, rel_tol=1e-6), f"{call}\n{message}")
-    # A float32 near 1000 has four digits after the point by chance, one time in a thousand.
+    # One in a thousand float32 numbers near 1000 happens to have only four decimals.
     rounded = all(value == round(value, 4) for value in (unscaled, scaled))
-    require(not rounded, f"{call}\nUnscaled it is {unscaled}; it should not be rounded.")
+    require(not rounded, f"{call}\nThe unscaled variance is {unscaled}; it should not be rounded.")
     message = (
-        f"Unscaled it is {unscaled:.6g} and scaled {scaled:.6g}, which is {unscaled / scaled:.6g} "
-        f"to 1. It should be {d_k} to 1, as each dot product is divided by √{d_k}."
+        f"The variance is {unscaled:.6g} unscaled and {scaled:.6g} scaled, a ratio of "
+        f"{unscaled / scaled:.6g}. It should be {d_k}, as each dot product is divided by √{d_k}."
     )
     require(math.isclose(unscaled / scaled, d_k, rel_tol=1e-4), f"{call}\n{message}")
 
@@ -80,12 +86,12 @@ def scaled_exactly(values, call, d_k):
 
 
 def mean_of_two_pairs(mean, call):
-    """Require the right mean of variances of two dot products with d_k = 16."""
+    """Require that the mean of the variances of two dot products with d_k = 16 is about 8."""
     meaning = "about 8, half of d_k, as n_pairs is only 2"
     check_number(mean, 5.2, 11.36, call, meaning, "It returned {} on average over 400 seeds")
 
 
 def share_of_small_ones(share, call):
-    """Require the right share of variances of two dot products below 0.8."""
+    """Require that about a quarter of the variances of two dot products are below 0.8."""
     meaning = "below 0.8 for about 0.25 of them, as n_pairs is only 2"
     check_number(share, 0.136, 0.37, call, meaning, "It returned less than 0.8 for {} of all seeds")

@@ -1,7 +1,7 @@
-"""Right answers from PyTorch's built-in parts, for `explore.py` in problems 07, 09 and 10.
+"""Build a GPT and train it with PyTorch's built-in parts, for `explore.py` of 07, 09 and 10.
 
-`explore.py` uses these models and this training until the student's code is correct. `Reader` does
-not solve problem 09: it takes no past, returns no present, and reads one token at a time.
+`explore.py` uses this code until the student's code is correct. `CachedReader` is not a solution of
+problem 09: it has no arguments and results for the cache, and reads new tokens one at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
-"""What queries gather from keys and values, in the layer of this number."""
+"""Computes the attention of q, k and v; the first argument is the number of the layer."""
 
 _NAMES = {
     "norm1": "ln_1",
@@ -30,11 +30,11 @@ _NAMES = {
     "tokens": "transformer.wte",
     "places": "transformer.wpe",
 }
-"""What PyTorch calls the parts of its transformer, and what GPT-2 calls them."""
+"""The names of layers in PyTorch's transformer, and the names of the same layers in GPT-2."""
 
 
 class TinyGPT(nn.Module):
-    """A GPT of PyTorch's parts, with weights under GPT-2's names.
+    """A GPT that consists of PyTorch's built-in layers.
 
     Args:
         config: an object with the fields of problem 07's GPTConfig.
@@ -61,7 +61,7 @@ class TinyGPT(nn.Module):
                 nn.init.zeros_(numbers)
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """Return logits and loss, as in problem 07."""
+        """Return logits and loss as GPT.forward of problem 07 does."""
         length = idx.shape[1]
         hidden = self.tokens.weight[idx] + self.places.weight[:length]
         hidden = self.blocks(hidden)
@@ -69,23 +69,23 @@ class TinyGPT(nn.Module):
         return logits, None if targets is None else F.cross_entropy(logits.mT, targets)
 
     def blocks(self, hidden: Tensor) -> Tensor:
-        """Apply the blocks and the last norm to embeddings (B, T, C)."""
+        """Apply the Blocks and the last LayerNorm to embeddings (B, T, C)."""
         output: Tensor = self.encoder(hidden, mask=self.mask(hidden.shape[1]))
         return output
 
     def mask(self, length: int) -> Tensor | None:
-        """Return -inf for masked positions and 0 for the others, or None without a mask."""
+        """Return the causal mask: -inf for masked entries, 0 for others. None means no mask."""
         if not self.causal:
             return None
         return self.tokens.weight.new_full((length, length), -torch.inf).triu(1)
 
     def gpt2_weights(self) -> dict[str, Tensor]:
-        """Return the weights under GPT-2's names."""
+        """Return the weights by GPT-2's names."""
         weights = {gpt2_name(name): weight for name, weight in self.state_dict().items()}
         return weights | {"lm_head.weight": self.tokens.weight.detach()}
 
     def load_gpt2_weights(self, weights: dict[str, Tensor]) -> None:
-        """Load weights with GPT-2's names."""
+        """Load weights that are given by GPT-2's names."""
         self.load_state_dict({name: weights[gpt2_name(name)] for name in self.state_dict()})
 
     @torch.no_grad()
@@ -107,22 +107,26 @@ class TinyGPT(nn.Module):
 
 
 def gpt2_name(name: str) -> str:
-    """Return GPT-2's name for a weight of PyTorch's transformer; other names do not change."""
+    """Convert the name of a weight of PyTorch's transformer to GPT-2's name.
+
+    Other names are returned unchanged.
+    """
     for ours, theirs in _NAMES.items():
         name = name.replace(ours, theirs)
     return name
 
 
 def get_batch(data: Tensor, n_positions: int, batch_size: int) -> tuple[Tensor, Tensor]:
-    """Return pieces of a text, and the same pieces shifted by one token."""
+    """Return random pieces of a text, and the same pieces shifted by one token."""
     windows = data.unfold(0, n_positions + 1, 1)
     drawn = windows[torch.randint(len(windows), (batch_size,))]
     return drawn[:, :-1], drawn[:, 1:]
 
 
 def bigram_loss(data: Tensor, vocab_size: int) -> float:
-    """Return the bigram model's loss: the entropy of pairs minus the entropy of their first
-    tokens.
+    """Return the loss of the bigram model in nats.
+
+    It is the entropy of the pairs of tokens minus the entropy of their first tokens.
     """
 
     def entropy(kinds: Tensor) -> float:
@@ -136,21 +140,21 @@ def bigram_loss(data: Tensor, vocab_size: int) -> float:
 
 
 def softmax_backward(weights: Tensor, grad: Tensor) -> Tensor:
-    """Return autograd's gradient of a softmax with these weights."""
-    scores = weights.log().requires_grad_()  # softmax undoes the logarithm
+    """Return the gradient with respect to the scores of a softmax with the result `weights`."""
+    scores = weights.log().requires_grad_()  # the softmax of these scores is `weights`
     (gradient,) = torch.autograd.grad(scores.softmax(-1), scores, grad)
     return gradient
 
 
 class AdamW(torch.optim.AdamW):
-    """PyTorch's AdamW, one parameter after the other."""
+    """PyTorch's AdamW without `foreach`, and with a learning rate `lr` that can be set."""
 
     def __init__(self, parameters: Any, **options: Any) -> None:
         super().__init__(parameters, foreach=False, **options)
 
     @property
     def lr(self) -> float:
-        """The learning rate of all parameters; it may be set between steps."""
+        """The learning rate of all parameters."""
         return float(self.param_groups[0]["lr"])
 
     @lr.setter
@@ -160,7 +164,7 @@ class AdamW(torch.optim.AdamW):
 
 
 def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float) -> float:
-    """Return the learning rate of a step, from NumPy's `linspace` and its Hann window."""
+    """Return the learning rate of a step, computed with NumPy's `linspace` and `hanning`."""
     if step < warmup:
         return float(np.linspace(0, peak, warmup + 1)[step + 1])
     length = total - warmup
@@ -171,7 +175,7 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float)
 def train_step(
     model: nn.Module, idx: Tensor, targets: Tensor, optimizer: Any, max_norm: float = 1.0
 ) -> float:
-    """Return the loss before a step of training."""
+    """Make a training step with clipped gradients, and return the loss before it."""
     model.zero_grad()
     loss = _loss(model, idx, targets)
     loss.backward()
@@ -181,7 +185,7 @@ def train_step(
 
 
 def evaluate(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
-    """Return the mean loss over all tokens, in evaluation mode."""
+    """Return the mean loss over all tokens of the batches, in evaluation mode."""
     mode = model.training
     model.eval()
     with torch.no_grad():
@@ -194,16 +198,15 @@ def _loss(model: nn.Module, idx: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(model(idx).mT, targets)
 
 
-# Reading in steps, for problem 09
+# Generation with a cache, for problem 09
 
 
 @dataclass
-class Reader:
-    """A GPT with the weights of a `state_dict` under GPT-2's names. It keeps the keys and values of
-    one text.
+class CachedReader:
+    """A GPT that stores the keys and values of one batch of texts.
 
     Args:
-        weights: the weights.
+        weights: the weights by GPT-2's names.
         config: an object with the fields of problem 09's GPTConfig.
     """
 
@@ -213,16 +216,16 @@ class Reader:
     memory: dict[int, Tensor] = field(default_factory=dict)
 
     def whole(self, idx: Tensor) -> Tensor:
-        """Return the logits of a whole text (B, T), and keep nothing."""
+        """Return the logits of a text (B, T), and store nothing."""
         return self._logits(idx, 0, lambda _, *qkv: _causal(*qkv))
 
     def read(self, idx: Tensor) -> Tensor:
-        """Return the logits of a text (B, T), and keep keys and values of all its tokens."""
+        """Return the logits of a text (B, T), and store the keys and values of all its tokens."""
         self.length = idx.shape[1]
         return self._logits(idx, 0, self._remember)
 
     def step(self, token: Tensor) -> Tensor:
-        """Return the logits after one more token (B, 1), and keep the token's keys and values."""
+        """Return the logits after one more token (B, 1), and store its keys and values."""
         self.length += 1
         return self._logits(token, self.length - 1, self._recall)
 
@@ -269,7 +272,7 @@ def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def fresh_weights(config: Any) -> dict[str, Tensor]:
-    """Return weights of an untrained model, large enough for a varied text."""
+    """Return random weights by GPT-2's names, so large that a greedy text is varied."""
     width = config.n_embd
     shapes = {"wte": (config.vocab_size, width), "wpe": (config.n_positions, width)}
     for layer in range(config.n_layer):
@@ -296,8 +299,15 @@ def _size(name: str, shape: tuple[int, ...]) -> float:
 
 
 @torch.no_grad()
-def greedy(reader: Reader, prompt: Tensor, n_new: int, *, cached: bool) -> Tensor:
-    """Return a prompt (B, T) and its continuation, with or without the kept keys and values."""
+def greedy(reader: CachedReader, prompt: Tensor, n_new: int, *, cached: bool) -> Tensor:
+    """Return a prompt (B, T) and its greedy continuation.
+
+    Args:
+        reader: the model.
+        prompt: the tokens of the prompt.
+        n_new: the number of tokens to add.
+        cached: whether the model uses the stored keys and values.
+    """
     text = prompt
     for number in range(n_new):
         if not cached:

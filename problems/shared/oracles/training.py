@@ -1,4 +1,4 @@
-"""Right answers about gradients, optimizers and steps of training, for problem 10."""
+"""Compute the expected results for problem 10: gradients, optimizers and training steps."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from shared.worked_example import derivative
 
 DOUBLE = torch.float64
 
-# The numbers of the README
+# Results of the README's examples
 
 SOFTMAX_IN_NUMBERS = torch.tensor([[0.1875, -0.1875], [-0.5, 0.5]])
 
@@ -36,7 +36,7 @@ RATES = {
     110: 0.1,
     500: 0.1,
 }
-"""The learning rate by step: 10 steps up to 1.0, then down to 0.1 at step 110."""
+"""The learning rate by step: it rises for 10 steps to 1.0, then falls to 0.1 at step 110."""
 
 ADAMW_IN_NUMBERS = torch.tensor([0.85, 1.05, 1.9])
 
@@ -48,15 +48,19 @@ REMAINING_SHARES = {
     (256, False): (0.0094, 0.0025),
     (1024, False): (0.0047, 0.0015),
 }
-"""The share of a gradient that remains, by d_k and scaling: the value and its tolerance."""
+"""The share of a gradient that remains after a softmax, and its tolerance.
+
+The keys are d_k and whether the scores are scaled.
+"""
 
 
 # Gradients
 
 
 def softmax_backward_by_hand(weights, grad):
-    """Return the gradient of one row: score i changes weight j by w_j (1 - w_i) if i = j, else by
-    -w_j w_i.
+    """Return the gradient with respect to one row of scores.
+
+    The derivative of weight j with respect to score i is w_j (1 - w_i) if i = j, else -w_j w_i.
     """
     return [
         sum(
@@ -67,14 +71,14 @@ def softmax_backward_by_hand(weights, grad):
 
 
 def softmax_backward(weights, grad):
-    """Return the gradient of the scores, row by row."""
+    """Return the gradient with respect to the scores."""
     rows = [t.double().reshape(-1, t.shape[-1]).tolist() for t in (weights, grad)]
     gradients = [softmax_backward_by_hand(*row) for row in zip(*rows, strict=True)]
     return torch.tensor(gradients, dtype=DOUBLE).reshape(weights.shape).to(weights.dtype)
 
 
 def attention_backward(q, k, v, grad, mask=None):
-    """Return the gradients of q, k and v by autograd, computed in float64."""
+    """Return the gradients with respect to q, k and v, computed by autograd in float64."""
     leaves = [each.detach().double().requires_grad_() for each in (q, k, v)]
     with torch.enable_grad():
         scores = leaves[0] @ leaves[1].mT / math.sqrt(q.shape[-1])
@@ -86,7 +90,7 @@ def attention_backward(q, k, v, grad, mask=None):
 
 
 def cross_entropy_slopes(logits, targets):
-    """Return the derivative of the mean loss with respect to each logit."""
+    """Return the numerical derivative of the mean cross entropy with respect to each logit."""
     rows = logits.double().reshape(-1, logits.shape[-1]).tolist()
     tokens, slopes = targets.flatten().tolist(), []
     for row, logit in itertools.product(range(len(rows)), range(len(rows[0]))):
@@ -101,7 +105,7 @@ def cross_entropy_slopes(logits, targets):
 
 
 def cross_entropy_backward(logits, targets):
-    """Return the gradient of the mean loss by autograd, computed in float64."""
+    """Return the gradient of the mean cross entropy, computed by autograd in float64."""
     leaf, counts = logits.detach().double().requires_grad_(), targets != -100
     with torch.enable_grad():
         powers = leaf.exp()
@@ -114,21 +118,19 @@ def cross_entropy_backward(logits, targets):
 
 
 def norm(gradients):
-    """Return the norm of all gradients together."""
+    """Return the norm of all gradients as one vector."""
     return math.sqrt(sum(float(g.double().square().sum()) for g in gradients.values()))
 
 
 def clipped(gradients, max_norm):
-    """Return the clipped gradients."""
+    """Return the gradients, scaled down to the norm `max_norm` if their norm is larger."""
     size = norm(gradients)
     factor = max_norm / size if size > max_norm else 1
     return {name: factor * gradient for name, gradient in gradients.items()}
 
 
 def learning_rate(step, warmup, total, peak, floor):
-    """Return a learning rate, which rises linearly and then falls along a cosine from 0 to 180
-    degrees.
-    """
+    """Return the learning rate of a step: it rises linearly, then falls along a cosine."""
     if step < warmup:
         return (step + 1) * peak / warmup
     angle = math.pi * min(1, (step - warmup) / (total - warmup))
@@ -136,9 +138,9 @@ def learning_rate(step, warmup, total, peak, floor):
 
 
 def adamw_by_hand(number, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
-    """Return a parameter of one number after steps with these gradients; None changes nothing.
+    """Return a parameter of one number after AdamW steps with these gradients.
 
-    `lr` may be a list with a learning rate for each step.
+    A gradient of None changes nothing. `lr` may be a list with a learning rate for each step.
     """
     mean = square = steps = 0
     rates = lr if isinstance(lr, list) else [lr] * len(gradients)
@@ -155,7 +157,7 @@ def adamw_by_hand(number, gradients, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weig
 
 
 def adamw(weight, gradients, **options):
-    """Return a parameter after steps with these gradients, computed number by number."""
+    """Return a parameter after AdamW steps with these gradients, computed number by number."""
     if not gradients:
         return weight
     columns = [[None] * weight.numel() if g is None else g.flatten().tolist() for g in gradients]
@@ -173,7 +175,7 @@ def loss(weights, idx, targets):
 
 
 def loss_of(weights, idx, targets):
-    """Return the same loss as a tensor with a gradient."""
+    """Return the same loss as a tensor that supports autograd."""
     x = weights["wte.weight"][idx] + weights["wpe.weight"][: idx.shape[1]]
     x = torch.tanh(x @ weights["hidden.weight"].T + weights["hidden.bias"])
     logits = x @ weights["lm_head.weight"].T + weights["lm_head.bias"]
@@ -181,13 +183,13 @@ def loss_of(weights, idx, targets):
 
 
 def mean_loss(weights, batches):
-    """Return the mean over all tokens of some batches."""
+    """Return the mean loss of a SmallModel over all tokens of the batches."""
     losses = [loss(weights, *batch) * batch[0].numel() for batch in batches]
     return sum(losses) / sum(idx.numel() for idx, _ in batches)
 
 
 def gradients(weights, idx, targets):
-    """Return the gradients of the loss, by name."""
+    """Return the gradients of `loss` with respect to the weights, by name."""
     leaves = {name: w.clone().requires_grad_() for name, w in weights.items()}
     with torch.enable_grad():
         value = loss_of(leaves, idx, targets)
@@ -201,9 +203,7 @@ def after_sgd(weights, idx, targets, lr, max_norm):
 
 
 def steep_batch(rng, weights):
-    """Return tokens and targets, (1, 1) each, for which the gradients have a norm of at least
-    1.5.
-    """
+    """Return random tokens and targets, (1, 1) each, whose gradients have a norm of at least 1.5."""
     while True:
         batch = random_batch(rng, 1, 1)
         if norm(gradients(weights, *batch)) >= 1.5:
@@ -211,7 +211,7 @@ def steep_batch(rng, weights):
 
 
 def worst_targets(weights, idx):
-    """Return targets that are all the token with the largest loss."""
+    """Return targets that are all the same token: the one with the largest loss."""
     every = [torch.full_like(idx, token) for token in range(len(weights["wte.weight"]))]
     return max(every, key=lambda targets: loss(weights, idx, targets))
 
@@ -220,29 +220,29 @@ def worst_targets(weights, idx):
 
 
 def unchanged(tensors):
-    """Return the right tensors, by name, if nothing may change."""
+    """Return the tensors, as the expected result if nothing may change."""
     return tensors
 
 
 def sums_of_rows(grad):
-    """Return zeros, the right sums of the rows of a gradient of scores."""
+    """Return zeros: the expected sum of each row of a gradient with respect to scores."""
     return torch.zeros(grad.shape[:-1], dtype=grad.dtype)
 
 
 def is_near(value, call, expected, share=1e-4, atol=1e-6):
-    """Require a float, or a tensor of one number, with a small relative error."""
+    """Require a float or a tensor of one number, with a relative error of at most `share`."""
     is_tensor = isinstance(value, torch.Tensor) and value.dim() == 0
     is_near_float(value.item() if is_tensor else value, call, expected, share, atol)
 
 
 def is_near_float(value, call, expected, share=1e-4, atol=1e-6):
-    """Require a Python float with a small relative error."""
+    """Require a Python float with a relative error of at most `share`."""
     near = share * abs(expected) + atol
     check_number(value, expected - near, expected + near, call, f"{expected:.7g}")
 
 
 def is_remaining_share(value, call, d_k, is_scaled):
-    """Require the right share of a gradient after a softmax of scores with this d_k."""
+    """Require that the correct share of a gradient remains after a softmax."""
     share, near = REMAINING_SHARES[d_k, is_scaled]
     check_number(value, share - near, share + near, call, f"about {share:.1%}")
 
@@ -255,15 +255,24 @@ def are_cleared(gradients, call):
 
 
 def learns_by_heart(losses, call, before):
-    """Require that the first loss is near `before` (the loss of a random model) and the last loss
-    near 0.
+    """Require that the first loss is not near 0, and that the last loss is.
+
+    Args:
+        losses: the first and the last loss of a training.
+        call: the call, as text.
+        before: the expected loss of the untrained model.
     """
     first, last = (each.item() if isinstance(each, torch.Tensor) else each for each in losses)
-    check_number(first, 0.5, 2 * before, call, "far above 0 at first")
-    check_number(last, 0.0, 0.1, call, "below 0.1 in the end, as the texts are learned by heart")
+    check_number(first, 0.5, 2 * before, call, "far above 0 before the training")
+    check_number(
+        last, 0.0, 0.1, call, "below 0.1 after the training, as the model can memorize the texts"
+    )
 
 
 def records_nothing(was_refused, call):
-    """Require that no results were stored for a backward pass."""
+    """Require that the model stored no results for a backward pass.
+
+    `was_refused` is whether PyTorch raised an exception because the model tried to store them.
+    """
     hint = "PyTorch stores the model's results for a backward pass. How can you prevent that?"
     require(not was_refused, f"{call}\n{hint}")
