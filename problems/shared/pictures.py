@@ -1,4 +1,4 @@
-"""Draw the course's pictures: common functions, and the command that draws them all.
+"""Draw the pictures of the course: functions for explore.py, and a command that draws them all.
 
 Run `uv run python problems/shared/pictures.py` to write every picture of the course.
 """
@@ -36,7 +36,7 @@ from grader.code.loading import STUDENT_MODULE, is_stub_error, load_module
 from grader.course import OWN_PICTURE, SUBMISSION_FILE, own_course
 
 BLUE, ORANGE, RED, BLACK = "#0072B2", "#E69F00", "#D55E00", "#000000"
-"""From Okabe and Ito's palette: colour-blind readers can distinguish them, also in grey."""
+"""Colors of Okabe and Ito's palette, which color-blind readers can distinguish, also in gray."""
 
 STYLE: dict[str, Any] = {
     "axes.spines.right": False,
@@ -53,11 +53,11 @@ STYLE: dict[str, Any] = {
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
 }
-"""For `plt.style.use`. A figure 8 inches wide is saved 1200 pixels wide."""
+"""The style for `plt.style.use`. A figure of 8 inches is 1200 pixels wide when it is saved."""
 
 
 def folder(problem_id: str) -> Path:
-    """Return a problem's folder. This works in a notebook too, unlike `__file__`."""
+    """Return the folder of a problem. Unlike `__file__`, this also works in a notebook."""
     return own_course().root / "problems" / problem_id
 
 
@@ -65,16 +65,19 @@ def folder(problem_id: str) -> Path:
 
 
 def words(sentence: str) -> list[str]:
-    """Return the words typed after `explore.py`, or the words of a sentence if none are typed."""
+    """Return the words typed after `explore.py`; if there are none, the words of `sentence`."""
     return " ".join(_typed() or [sentence]).split()
 
 
 def numbers(default: Sequence[float], *options: str) -> Tensor:
-    """Return the numbers typed after `explore.py`, or the default.
+    """Return the numbers typed after `explore.py`; if there are none, the default.
 
     Args:
-        default: the values when none are typed.
-        options: further options, such as `--talk`.
+        default: the default numbers.
+        options: further options that the script accepts, such as `--talk`.
+
+    Raises:
+        SystemExit: a typed word is not a number.
     """
     try:
         typed = [float(word) for word in " ".join(_typed(*options)).replace(",", " ").split()]
@@ -84,13 +87,13 @@ def numbers(default: Sequence[float], *options: str) -> Tensor:
 
 
 _OPTION = re.compile(r"--|-(?!inf\b)[a-z]", re.IGNORECASE)
-"""How an option begins, as opposed to a negative number."""
+"""Matches the beginning of an option, but not of a negative number."""
 
 
 def _typed(*options: str) -> list[str]:
-    """Return the typed arguments, and refuse an unknown option.
+    """Return the arguments of explore.py without options, and exit if an option is unknown.
 
-    In a notebook, return none, as the arguments are Jupyter's.
+    In a notebook, return an empty list, as the arguments are those of Jupyter.
     """
     if Path(sys.argv[0]).name != "explore.py":
         return []
@@ -111,15 +114,17 @@ def yours(
     expected: Tensor,
     tolerance: float = 1e-4,
 ) -> Tensor | None:
-    """Return the table that the student's code gives, if it has the expected form; print whether it
-    is right.
+    """Compute a table with the student's code, and print whether it is correct.
 
     Args:
-        problem_id: the problem with the `problem.py` to use.
-        name: the function or class that is shown.
-        compute: computes the table with the student's module.
-        expected: what right code gives.
-        tolerance: the relative difference that counts as equal.
+        problem_id: the problem of the student's code.
+        name: the name of the student's function or class, for the message.
+        compute: computes the table; its argument is the student's imported file.
+        expected: the expected table.
+        tolerance: the relative tolerance.
+
+    Returns:
+        The student's table, or None if the code fails or the table has a wrong shape.
     """
     table, trouble = judged(lambda: compute(students_module(problem_id)), expected, tolerance)
     if table is None:
@@ -132,56 +137,56 @@ def yours(
 def judged(
     compute: Callable[[], Any], expected: Tensor, tolerance: float = 1e-4
 ) -> tuple[Tensor | None, str]:
-    """Return the table that a student's code gives, and its error.
+    """Compute a table with the student's code, and compare it with the expected table.
 
     Args:
         compute: computes the table.
-        expected: what right code gives.
-        tolerance: the relative difference that counts as equal.
+        expected: the expected table.
+        tolerance: the relative tolerance.
 
     Returns:
-        The table, or None if it does not have the expected shape; and the error as the rest of a
-        sentence that begins with "yours", or "" if the table is right.
+        The student's table, or None if the code fails or the table has a wrong shape. And a
+        description of the error, to be printed after "yours"; "" if the table is correct.
     """
     try:
         with redirect_stdout(io.StringIO()):
             result = compute()
         trouble = _unlike(result, expected)
     except Exception as exception:
-        stops = f"stops with {type(exception).__name__}: {exception}"
+        stops = f"raises {type(exception).__name__}: {exception}"
         trouble = "is not written yet" if is_stub_error(exception) else stops
     if trouble:
         return None, trouble
     table: Tensor = result.detach().to(expected.dtype)
     wrong = int(differs(table, expected, tolerance).sum())
     if wrong:
-        trouble = f"differs from what is expected in {wrong} of {table.numel()} numbers"
+        trouble = f"differs from the expected result in {wrong} of {table.numel()} numbers"
     return table, trouble
 
 
 def say(sentence: str) -> None:
-    """Print a sentence, wrapped to the terminal."""
+    """Print a sentence, wrapped to the width of the terminal."""
     width = shutil.get_terminal_size().columns
     print(textwrap.fill(sentence, width) if sys.stdout.isatty() else sentence)
 
 
 def students_module(problem_id: str) -> ModuleType:
-    """Return the student's `problem.py`, loaded again."""
+    """Import the student's `problem.py` anew, and return it."""
     name = f"{STUDENT_MODULE}shown_{problem_id[:2]}"
     return load_module(folder(problem_id) / SUBMISSION_FILE, name)
 
 
 def _unlike(result: object, expected: Tensor) -> str:
-    """Return why a value can't be drawn next to the expected table; empty if it can."""
+    """Return the reason why a result can't be compared with the expected table; "" if it can."""
     if not isinstance(result, Tensor):
-        return f"gives {type(result).__name__} instead of a tensor"
+        return f"returns {type(result).__name__} instead of a tensor"
     if result.shape != expected.shape:
-        return f"gives shape {tuple(result.shape)} instead of {tuple(expected.shape)}"
+        return f"returns shape {tuple(result.shape)} instead of {tuple(expected.shape)}"
     return ""
 
 
 def differs(result: Tensor, expected: Tensor, tolerance: float = 1e-4) -> Tensor:
-    """Return where two tables differ by more than rounding."""
+    """Return a bool table: True where two tables differ by more than the tolerance."""
     return ~torch.isclose(
         result.double(), expected.double(), rtol=tolerance, atol=1e-5, equal_nan=True
     )
@@ -190,15 +195,15 @@ def differs(result: Tensor, expected: Tensor, tolerance: float = 1e-4) -> Tensor
 def dot_products(
     draw: Callable[[int], NDArray[np.float64]], d: int, n_pairs: int = 5_000
 ) -> NDArray[np.float64]:
-    """Return the dot product of each of many pairs of random vectors with d entries.
+    """Return the dot products of n_pairs pairs of random vectors.
 
     Args:
-        draw: returns random numbers of a shape.
-        d: the dimension of each vector.
+        draw: returns a given number of random numbers, which become entries of the vectors.
+        d: the number of entries of each vector.
         n_pairs: the number of pairs.
     """
     products = np.zeros(n_pairs)
-    for _ in range(d):  # one place in all vectors at a time
+    for _ in range(d):  # one entry of all vectors at a time
         products += draw(n_pairs) * draw(n_pairs)
     return products
 
@@ -211,9 +216,9 @@ class Panel:
     """A table to draw.
 
     Attributes:
-        title: the title above it.
-        expected: the table of expected numbers.
-        yours: the table from the student's code, or None.
+        title: the title above the table.
+        expected: the expected table.
+        yours: the table that the student's code computed, or None.
     """
 
     title: str
@@ -222,20 +227,21 @@ class Panel:
 
     @property
     def wrong(self) -> bool:
-        """Whether the student's numbers are not the expected ones."""
+        """Whether the student's table differs from the expected table."""
         return self.yours is not None and bool(differs(self.yours, self.expected).any())
 
 
 def draw_panels(
     figure: Figure, panels: Sequence[Panel], labels: Sequence[str], *, with_numbers: bool = True
 ) -> None:
-    """Draw tables side by side. If a table is wrong, draw the expected tables below or next to it.
+    """Draw tables side by side, and frame the student's cells that differ from the expected cells.
 
-    The student's cells that differ from the expected ones have a frame.
+    If any of the student's tables is wrong, also draw the expected tables: next to a single table,
+    otherwise below the tables.
 
     Args:
-        figure: the figure, which is enlarged if it also shows expected tables.
-        panels: the tables, a row per query and a column per key.
+        figure: the figure. Its height is doubled if the expected tables are drawn below.
+        panels: the tables, with a row for each query and a column for each key.
         labels: the labels of rows and of columns.
         with_numbers: whether to write the numbers into the cells.
     """
@@ -254,7 +260,7 @@ def draw_panels(
             query = "query: the word that looks" if columns <= 2 else "query"
             axes.set_ylabel(f"{whose[place]}\n{query}" if twice else query)
     for axes in grid.flat:
-        if columns > 2 or len(labels) > 6:  # side by side the words would touch
+        if columns > 2 or len(labels) > 6:  # horizontal words would overlap
             axes.tick_params("x", rotation=90)
     for axes in grid[-1]:
         axes.set_xlabel("key: the word that is looked at" if columns <= 2 else "key")
@@ -273,12 +279,11 @@ def _draw_panel(axes: Axes, panel: Panel, labels: Sequence[str], with_numbers: b
 
 
 def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
-    """Draw a frame around some cells of a heatmap, in red on white, so that it is visible on dark
-    and light cells.
+    """Draw a red frame with a white border around some cells of a heatmap.
 
     Args:
-        axes: the axes with the heatmap.
-        cells: a bool table, True for framed cells.
+        axes: the axes that contain the heatmap.
+        cells: a bool table; True selects a cell.
         width: the width of the red line in points; small cells need a thin one.
     """
     white = withStroke(linewidth=2 * width, foreground="white")
@@ -290,8 +295,9 @@ def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
 
 
 def bars(axes: Axes, labels: Sequence[str], expected: Tensor, yours: Tensor | None) -> None:
-    """Draw a bar for each of the student's numbers, and a black line at the expected number if it
-    differs.
+    """Draw a bar for each of the student's numbers, or for the expected numbers if `yours` is None.
+
+    At a wrong number, a black line shows the expected number.
     """
     numbers = expected if yours is None else yours
     drawn = axes.bar(range(len(numbers)), numbers.tolist(), color=BLUE)
@@ -305,13 +311,13 @@ def bars(axes: Axes, labels: Sequence[str], expected: Tensor, yours: Tensor | No
 def heatmap(
     axes: Axes, weights: Tensor, queries: Sequence[str] = (), keys: Sequence[str] = ()
 ) -> AxesImage:
-    """Draw a table of numbers from 0 to 1 as colours: a row per query, a column per key.
+    """Draw a table of numbers from 0 to 1 as colors, with a row for each query.
 
     Args:
         axes: the axes to draw in.
         weights: the table, shape (queries, keys).
-        queries: the labels of the rows; without them the rows have no labels.
-        keys: the labels of the columns; without them the columns have no labels.
+        queries: the labels of the rows; by default the rows have no labels.
+        keys: the labels of the columns; by default the columns have no labels.
     """
     image = axes.imshow(weights.detach().numpy(), vmin=0, vmax=1)
     axes.set_xticks(range(len(keys)), keys)
@@ -322,22 +328,22 @@ def heatmap(
 
 
 def write_numbers(axes: Axes, weights: Tensor, form: str = ".2f") -> None:
-    """Write each number of a heatmap into its cell, light on dark and dark on light."""
+    """Write each number of a heatmap into its cell, in white or black."""
     for (row, column), weight in np.ndenumerate(weights.detach().double().numpy()):
         colour = "white" if weight < 0.5 else "black"
         axes.text(column, row, format(weight, form), color=colour, ha="center", va="center")
 
 
 def save(figure: Figure, name: str, *, each: bool = False) -> None:
-    """Show a figure. With `--save`, or without a display, write it and print the path.
+    """Show a figure. With `--save`, or without a display, save it and print the path instead.
 
-    The file is pictures/my_NAME.png next to the script. With `--readme`, for authors, it is the
-    picture of the README, pictures/NAME.png.
+    The file is pictures/my_NAME.png in the folder of the script. With `--readme`, an option for
+    authors, it is pictures/NAME.png, the picture in the README.
 
     Args:
-        figure: the picture.
-        name: its name.
-        each: whether to keep earlier pictures of this name; the next one is my_NAME_2.png.
+        figure: the figure.
+        name: NAME in the path.
+        each: whether earlier files are kept. The next file is then pictures/my_NAME_2.png.
     """
     if {"--save", "--readme"}.isdisjoint(sys.argv) and plt.get_backend().lower() != "agg":
         plt.show()
@@ -350,10 +356,10 @@ def save(figure: Figure, name: str, *, each: bool = False) -> None:
     while each and "--readme" not in sys.argv and path.exists():
         path = path.with_name(f"{name}_{number}.png")
         number += 1
-    # No name of the software inside: the same figure gives the same file.
+    # Without the name of the software in the file, equal figures have equal files.
     png = io.BytesIO()
     figure.savefig(png, metadata={"Software": None})
-    # 256 colours are plenty here and make the file a third of the size.
+    # With 256 colors, the file is a third as large.
     Image.open(png).convert("RGB").quantize(256).save(path, optimize=True)
     here = path.is_relative_to(Path.cwd())
     print(f"Wrote {path.relative_to(Path.cwd()) if here else path}")
@@ -361,7 +367,7 @@ def save(figure: Figure, name: str, *, each: bool = False) -> None:
 
 
 def draw_all(root: Path) -> None:
-    """Write the pictures of all READMEs by running every problem's explore.py.
+    """Draw the pictures of all READMEs by running the explore.py of each problem.
 
     Raises:
         subprocess.CalledProcessError: a script fails.

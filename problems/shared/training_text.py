@@ -20,7 +20,7 @@ MODULES = """
     smtplib socket statistics subprocess tarfile tempfile textwrap threading timeit trace
     traceback turtle typing urllib.parse urllib.request uuid weakref
 """
-"""The modules of Python's library whose source is the training text if `--text` is not given."""
+"""Modules of Python's library. Their source is the training text without `--text`."""
 
 SHIPPED = {"alice": Path(__file__).with_name("alice.txt")}
 """The files of texts that are part of the course, by their names for `--text`.

@@ -27,8 +27,9 @@ def attention_with_visible_dropout(make, scores):
 
     The module's output for the sequence shows which weights and which output entries dropout has
     dropped. Token t is the t-th unit vector. In head h, the score of query i and key j is
-    scores[h, i, j]. Value j is 1 in COPIES entries of its own and 0 elsewhere, so these entries of
-    the output of query i equal the weight of key j. c_proj adds 1 to all entries.
+    scores[h, i, j]. Value j is 1 in COPIES entries, which differ for each j and head, and 0
+    elsewhere. So these entries of the output of query i equal the weight of key j, plus 1, which
+    c_proj adds to all entries.
 
     Args:
         make: returns a MultiHeadAttention with the given weights and number of heads.

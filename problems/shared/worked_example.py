@@ -307,7 +307,7 @@ _OTHER_ERRORS = (
     *(NotImplementedError, NameError, AttributeError, MemoryError),
     *(CannotLoad, InternalError, ForbiddenCall, Mismatch),
 )
-"""Exceptions that are not a refusal of invalid arguments and have a verdict of their own."""
+"""Exceptions that do not mean that the code refuses invalid arguments. They are raised again."""
 
 
 def check_refused(call, run, reason=""):

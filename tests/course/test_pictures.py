@@ -89,7 +89,7 @@ def test_a_misspelled_method_does_not_count_as_unwritten(explore, tmp_path):
     path = tmp_path / "problem.py"
     path.write_text(right.replace("def forward", "def foward"), encoding="utf-8")
     _, words = explore("02-basic-attention", path)
-    assert "stops with NotImplementedError: Module [SimpleAttention] is missing" in words
+    assert "raises NotImplementedError: Module [SimpleAttention] is missing" in words
 
 
 @pytest.mark.slow
@@ -218,11 +218,11 @@ def test_with_a_solution_explore_shows_the_students_picture(explore, problem_id)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("    return x / 2", "yours differs from what is expected in 18 of 18 numbers."),
-        ("    return x.sofmax(dim)", "yours stops with AttributeError: 'Tensor' object has no"),
-        ("    return", "yours stops with TypeError: expected Tensor"),
-        ("    return x[:2]", "yours gives shape (3, 2) instead of (3, 6)."),
-        ("  return )", "yours stops with SyntaxError"),
+        ("    return x / 2", "yours differs from the expected result in 18 of 18 numbers."),
+        ("    return x.sofmax(dim)", "yours raises AttributeError: 'Tensor' object has no"),
+        ("    return", "yours raises TypeError: expected Tensor"),
+        ("    return x[:2]", "yours returns shape (3, 2) instead of (3, 6)."),
+        ("  return )", "yours raises SyntaxError"),
     ],
 )
 def test_a_wrong_function_is_reported(tmp_path, explore, wrong, said):
@@ -247,7 +247,7 @@ def test_a_wrong_mask_is_drawn_next_to_the_expected_one(tmp_path, explore, monke
     _, words = explore(
         "04-causal-masking", write_changed("04-causal-masking", tmp_path, ".tril()", ".tril(1)")
     )
-    assert "causal_mask: yours differs from what is expected in 5 of 36 numbers." in words
+    assert "causal_mask: yours differs from the expected result in 5 of 36 numbers." in words
     tables = [axes for axes in drawn[0].axes if axes.images]
     # The weights follow the wrong mask: in all rows but the last, one more weight is positive.
     assert "masked_softmax: yours, as expected." in words

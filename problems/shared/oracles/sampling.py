@@ -189,7 +189,7 @@ def are_tokens(drawn, call, shape):
 
 
 def have_frequencies(drawn, call, shape, probabilities):
-    """Require that each row of draws has the frequencies of its own row of probabilities.
+    """Require that each row of draws has the frequencies of the same row of probabilities.
 
     `shape` is the shape of the draws in one row.
     """

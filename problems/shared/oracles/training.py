@@ -203,7 +203,7 @@ def after_sgd(weights, idx, targets, lr, max_norm):
 
 
 def steep_batch(rng, weights):
-    """Return random tokens and targets, (1, 1) each, whose gradients have a norm of at least 1.5."""
+    """Return random tokens and targets, (1, 1) each, with a gradient norm of at least 1.5."""
     while True:
         batch = random_batch(rng, 1, 1)
         if norm(gradients(weights, *batch)) >= 1.5:
