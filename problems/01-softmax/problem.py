@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def dot_product_similarity(q: Tensor, k: Tensor) -> Tensor:
-    """Score every query against every key by their dot product.
+    """Return the dot product of every query with every key.
 
     Args:
         q: queries, shape (..., n, d).
@@ -24,18 +24,18 @@ def dot_product_similarity(q: Tensor, k: Tensor) -> Tensor:
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
     """Turn scores into weights that are positive and sum to 1 along one dimension.
 
-    Write it yourself: torch's softmax, softmin, log_softmax and logsumexp may not be called, nor
-    anything that calls them.
+    Write it yourself: do not call torch's softmax, softmin, log_softmax or logsumexp, or anything
+    that calls them.
 
     Args:
-        x: scores of any size, any shape, any float dtype. An entry of -inf gets the weight 0; a
-            slice in which every entry is -inf gives NaN.
+        x: scores of any magnitude, shape and float dtype. An entry of -inf has the weight 0. If
+            all entries of a slice are -inf, all weights of the slice are NaN.
         dim: the dimension along which the weights sum to 1.
 
     Returns:
-        Weights, of the shape and dtype of x.
+        Weights, with the shape and dtype of x.
     """
-    # TODO: make it right first, then safe for large scores.
+    # TODO: first make it correct, then safe for large scores.
     raise NotImplementedError
 
 

@@ -19,7 +19,7 @@ DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 @pytest.mark.points(0.75)
 def test_similarity_in_numbers(problem):
-    """dot_product_similarity gives the scores of the worked examples"""
+    """dot_product_similarity returns the scores of the worked examples"""
     q = torch.tensor([[1.0, 2.0], [0.0, -1.0]])
     k = torch.tensor([[3.0, 1.0], [-1.0, 4.0], [0.5, 0.0]])
     call = "dot_product_similarity(q=[[1, 2], [0, -1]], k=[[3, 1], [-1, 4], [0.5, 0]])"
@@ -35,9 +35,9 @@ def test_similarity_in_numbers(problem):
 
 
 def similarity_call(problem, rng, lead=(), n=4, m=5, d=6, dtype=torch.float32):
-    """Return a call of dot_product_similarity."""
+    """Return a `robust.Call` of dot_product_similarity with random arguments."""
     inputs = {name: rng.normal(*lead, size, d, dtype=dtype) for name, size in [("q", n), ("k", m)]}
-    if dtype.itemsize == 2:  # multiples of 1/2, whose products and sums need no rounding
+    if dtype.itemsize == 2:  # use multiples of 1/2, as their products and sums need no rounding
         inputs = {name: (2 * each).round().clamp(-4, 4) / 2 for name, each in inputs.items()}
     return robust.Call(
         "dot_product_similarity(q, k)",
@@ -52,7 +52,7 @@ def similarity_call(problem, rng, lead=(), n=4, m=5, d=6, dtype=torch.float32):
 @pytest.mark.points(1)
 @robust.parts("float16", "bfloat16", *robust.COMMON, *robust.LEADING)
 def test_similarity_in_use(problem, rng, part):
-    """dot_product_similarity follows the rules that hold in every problem"""
+    """dot_product_similarity follows the rules for all problems"""
     make = partial(similarity_call, problem, rng)
     robust.check_part(part, rng, make, sizes="lead n m d")
 
@@ -80,7 +80,7 @@ def test_similarity_in_use(problem, rng, part):
     ],
 )
 def test_softmax_in_numbers(problem, numbers, dim):
-    """Softmax gives the weights of the examples in README.md and more.md, to four digits"""
+    """softmax returns the weights of the examples in README.md and more.md, to four digits"""
     x = torch.tensor(numbers)
     shown = numbers if len(numbers) < 10 else f"{numbers[:1]} * {len(numbers)}"
     call = f"softmax(tensor({shown}), {dim})"
@@ -90,7 +90,7 @@ def test_softmax_in_numbers(problem, numbers, dim):
 @pytest.mark.points(1)
 @pytest.mark.parametrize("dim", [0, 1, 2, -1, -2, -3])
 def test_softmax_along_every_dim(problem, rng, dim):
-    """The weights of softmax are right and sum to 1 along the dimension dim"""
+    """The weights of softmax are correct and sum to 1 along the dimension dim"""
     x = rng.normal(3, 4, 5)
     expected = oracles.softmax(x, dim)
     call = f"softmax(x, dim={dim}) with x of shape (3, 4, 5)"
@@ -102,7 +102,7 @@ def test_softmax_along_every_dim(problem, rng, dim):
     "shape", [(6,), (1,), (2, 5), (1, 4), (4, 1), (3, 3, 3), (2, 1, 3, 2), (2, 1, 2, 3, 2)], ids=str
 )
 def test_softmax_of_any_shape(problem, rng, shape):
-    """Softmax takes x of any shape and keeps the shape; by default dim is the last dimension"""
+    """softmax accepts x of any shape and keeps the shape; by default dim is the last dimension"""
     x = rng.normal(*shape)
     expected = oracles.softmax(x, -1)
     checks.check(problem.softmax(x.clone()), expected, f"softmax(x) with x of shape {shape}")
@@ -126,12 +126,12 @@ def test_softmax_of_any_shape(problem, rng, shape):
     ids=["1000 and 1001", "near 1000", "near -1000", "slices far apart", "entries far apart"],
 )
 def test_softmax_of_large_numbers(problem, slices, dim):
-    """Softmax is right for scores so large or so far below 0 that exp of them is inf or 0"""
+    """softmax is correct for scores so large or so small that their exp is inf or 0"""
     rows = torch.tensor(slices)
     x = rows if dim == 1 else rows.T.contiguous()
     expected = oracles.softmax(x, dim)
     call = f"softmax(x, dim={dim}) with the slices {slices}"
-    # Near 1000, float32 has four digits after the point.
+    # Near 1000, float32 has four decimals.
     checks.check(problem.softmax(x, dim), expected, call, atol=1e-3)
 
 
@@ -152,9 +152,9 @@ def test_softmax_of_minus_infinity(problem, dim):
 
 
 def softmax_call(problem, rng, dim, lead=(), n=3, m=4, dtype=torch.float32):
-    """Return a call of softmax."""
+    """Return a `robust.Call` of softmax with random arguments."""
     x = 4 * rng.normal(*lead, n, m, dtype=dtype)
-    if dtype.itemsize > 2:  # move the slices far apart; half precision would round such scores
+    if dtype.itemsize > 2:  # add a large number to each slice, which half precision would round
         x += 50 * rng.normal(*x.shape, dtype=dtype).narrow(dim, 0, 1)
     return robust.Call(
         f"softmax(x, {dim})",
@@ -170,7 +170,7 @@ def softmax_call(problem, rng, dim, lead=(), n=3, m=4, dtype=torch.float32):
 @pytest.mark.parametrize("dim", [0, -1])
 @robust.parts("float16", "bfloat16", *robust.COMMON)
 def test_softmax_in_use(problem, rng, dim, part):
-    """Softmax follows the rules that hold in every problem"""
+    """softmax follows the rules for all problems"""
     make = partial(softmax_call, problem, rng, dim)
     robust.check_part(part, rng, make, sizes="n m")
 
@@ -178,7 +178,7 @@ def test_softmax_in_use(problem, rng, dim, part):
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_softmax_is_your_own(problem, rng):
-    """Softmax is written without the PyTorch functions that compute a softmax"""
+    """softmax does not call the PyTorch functions that compute a softmax"""
     x = rng.normal(2, 3)
     expected = oracles.softmax(x, 1)
     checks.check(problem.softmax(x, 1), expected, "softmax(x, 1) with x of shape (2, 3)")
@@ -204,7 +204,7 @@ def test_softmax_is_your_own(problem, rng):
     ids=str,
 )
 def test_hidden_similarity(problem, solution, rng, shape):
-    """dot_product_similarity is right for other sizes"""
+    """dot_product_similarity is correct for other sizes"""
     *leading, n, d = shape
     q, k = (rng.normal(*leading, size, d) for size in (n, n + 2))
     sizes = f"with q of shape {tuple(q.shape)} and k of shape {tuple(k.shape)}"
@@ -220,21 +220,21 @@ def test_hidden_similarity(problem, solution, rng, shape):
     expected = [solution.dot_product_similarity(**arguments) for arguments in calls.values()]
     results = answers(problem.dot_product_similarity, map(example.copies, calls.values()))
     for call, actual, right in zip(calls, results, expected, strict=True):
-        # A sum of a thousand products is rounded a thousand times.
+        # The sum of a thousand products has a rounding error for each of them.
         atol = 0.1 if "(100 * q" in call else 1e-3
         checks.check(actual, right, call, sizes={"d": d}, atol=atol)
 
 
 @pytest.mark.points(0.25)
 def test_hidden_similarity_of_other_vectors(problem, solution, rng):
-    """dot_product_similarity is right for many, large and transposed vectors"""
-    # In float64, as float32 keeps few digits where large products cancel.
+    """dot_product_similarity is correct for many, large and transposed vectors"""
+    # In float64, as large products cancel, which leaves few correct digits in float32.
     normal = partial(rng.normal, dtype=torch.float64)
     pairs = {
         "of 600 queries": (normal(600, 1), normal(1, 1)),
         "of 600 keys": (normal(1, 1), normal(600, 1)),
         "of 300 matrices": (normal(300, 1, 2), normal(300, 1, 2)),
-        "in another order in memory": (
+        "in another memory layout": (
             example.turned(normal(2, 3, 4, 5)),
             example.turned(normal(2, 3, 2, 5)),
         ),
@@ -259,15 +259,15 @@ def test_hidden_similarity_of_other_vectors(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_softmax_of_other_tensors(problem, solution, rng):
-    """Softmax and its gradients are right for many slices, -inf, transposed x and half precision"""
+    """softmax is correct for many slices, -inf, transposed x and half precision"""
     hidden = rng.normal(3, 4)
     hidden[1, 2] = hidden[2, 0] = -INF
-    # Near a million, float32 can hold multiples of 1/4.
+    # Near a million, float32 can represent multiples of 1/4.
     quarters, far = rng.normal(3, 4, dtype=torch.float64), rng.normal(3, 1, dtype=torch.float64)
     xs = {
         "300 matrices": rng.normal(300, 1, 2),
         "entries of -inf": hidden,
-        "another order in memory": example.turned(rng.normal(2, 3, 2, 4)),
+        "another memory layout": example.turned(rng.normal(2, 3, 2, 4)),
         "rows a million apart": (4 * quarters).round() / 4 + (1e6 * far).round(),
         "float16": rng.normal(3, 4, dtype=torch.float16),
         "bfloat16": rng.normal(3, 4, dtype=torch.bfloat16),
@@ -285,14 +285,14 @@ def test_hidden_softmax_of_other_tensors(problem, solution, rng):
     "shape", [(9,), (2, 7), (4, 1, 3), (3, 2, 1, 5), (2, 1, 3, 2, 4), (70, 1, 2)], ids=str
 )
 def test_hidden_softmax(problem, solution, rng, shape):
-    """Softmax is right for other shapes and every dim"""
+    """softmax is correct for other shapes and every dim"""
     other = rng.normal(*shape[::-1]).permute(*reversed(range(len(shape))))
     many = rng.normal(2, 1100) / 4
     calls = [(other, 0), (other, -1), (many, 1), (many.mT, 0)]
     for dim in range(-len(shape), len(shape)):
         offset = 10 * rng.normal(*[1] * len(shape))
         calls.append((3 * rng.normal(*shape) + offset, dim))
-    # Copies, as wrong code may change x. They keep the order in memory.
+    # Pass copies with the same memory layout, as wrong code may change x.
     results = answers(problem.softmax, [(x.clone(), dim) for x, dim in calls])
     for (x, dim), actual in zip(calls, results, strict=True):
         call = f"softmax(x, {dim}) with x of shape {tuple(x.shape)}"
@@ -302,7 +302,7 @@ def test_hidden_softmax(problem, solution, rng, shape):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("shape", [(9,), (2, 7), (3, 2, 5), (2, 1, 3, 2, 4), (70, 2)], ids=str)
 def test_hidden_gradients(problem, solution, rng, shape):
-    """The gradients of both functions are right for other sizes and every dim"""
+    """The gradients of both functions are correct for other sizes and every dim"""
     dims = range(-len(shape), len(shape))
     xs = [(3 * rng.normal(*shape) + 10).requires_grad_() for _ in dims]
     cases = [
@@ -321,20 +321,20 @@ def test_hidden_gradients(problem, solution, rng, shape):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_hidden_slices_far_apart(problem, solution, rng, dtype):
-    """In every dtype, softmax is right for slices and entries that lie far apart"""
+    """In every dtype, softmax is correct for slices and entries that are far apart"""
     largest = torch.finfo(dtype).max
     near = torch.tensor([0.0, 2.0, -3.0, -INF], dtype=torch.float64)
     far = torch.tensor([0.0, -largest / 8, -largest / 4, -INF], dtype=torch.float64)
     rows = [near, near * 30 + 150, near * 30 - 200, far, far + largest, far - largest / 2]
     if dtype in (torch.float32, torch.float64):
-        # In half precision a number near 150 represents a whole range of scores.
+        # Half precision would round the scores near 150.
         rows += [near + 150, near - 200]
     rows.append(torch.tensor([largest, -largest, 0.0, -INF], dtype=torch.float64))
     x = torch.stack(rows).to(dtype)
     calls = [
         ("softmax(x, 1) of rows far apart", (x, 1)),
         ("softmax(x, 0) of columns far apart", (x.T.contiguous(), 0)),
-        # Each row separately, so that all of x may lie far below zero.
+        # Each row separately, so that all entries of x are far below zero.
         *((f"softmax(tensor({row.tolist()}))", (row,)) for row in x.unbind()),
     ]
     results = answers(problem.softmax, [(x.clone(), *dim) for _, (x, *dim) in calls])
@@ -345,12 +345,12 @@ def test_hidden_slices_far_apart(problem, solution, rng, dtype):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_hidden_minus_infinity(problem, solution, rng, dtype):
-    """In every dtype, the weight of -inf is 0, and slices of -inf alone give NaN"""
+    """In every dtype, the weight of -inf is 0, and a slice with only -inf gives NaN"""
     calls = []
     for dim in range(-3, 3):
         x = rng.normal(3, 4, 5, dtype=dtype)
         x[torch.rand(x.shape, generator=rng.generator) < 0.3] = -INF
-        slices = x.movedim(dim, -1)  # a view, so an assignment to it changes x
+        slices = x.movedim(dim, -1)  # a view: assignments change x
         slices[1, 1] = -INF
         slices[0, 2] = -INF
         slices[0, 2, 1] = torch.finfo(dtype).min

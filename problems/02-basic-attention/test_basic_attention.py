@@ -10,24 +10,24 @@ from shared import robust
 from shared import worked_example as example
 from shared.oracles import basic_attention as oracles
 
-# The scores are not scaled in this problem, so the weights are made smaller.
+# Small weights, as the scores are not scaled in this problem
 small_weights = partial(example.random_weights, scaled=False)
 
 
 def make_attention(problem, weights):
-    """Return the student's SimpleAttention with these weights, in their dtype."""
+    """Return the student's SimpleAttention with these weights and their dtype."""
     module = problem.SimpleAttention(len(weights["query.weight"]), bias="query.bias" in weights)
     return example.load_weights(module, weights)
 
 
 def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
-    """Return x and weights: the scores of a row are moderate, plus a number from -2000 to 2000."""
+    """Return x and weights. In each row, one number from -2000 to 2000 is added to all scores."""
     x = rng.normal(batch, seq, n_embd, dtype=dtype)
     weights = small_weights(rng, n_embd, dtype=dtype)
     x[..., 0] = torch.linspace(-2000, 2000, batch * seq, dtype=x.dtype).reshape(batch, seq)
     for name in example.LAYERS:
         weights[f"{name}.weight"][:, 0] = 0
-    # Entry 0 of each query is the number of its row; entry 0 of each key is 1.
+    # Entry 0 of each query is the number that is added to its row; entry 0 of each key is 1.
     weights["query.weight"][0] = 0
     weights["query.weight"][0, 0] = 1
     weights["query.bias"][0] = 0
@@ -37,7 +37,7 @@ def rows_far_apart(rng, batch, seq, n_embd, dtype=torch.float32):
 
 
 def check_attention(module, x, weights, call, **near):
-    """Compare the module's output for x with the definition."""
+    """Compare the output of a module for x with the output computed by hand."""
     checks.check(module(x.clone()), oracles.output(x, weights), call, **near)
 
 
@@ -52,7 +52,7 @@ def test_three_layers(problem, n_embd):
 
 @pytest.mark.points(0.25)
 def test_defaults(problem):
-    """SimpleAttention() is 768 wide and has biases"""
+    """SimpleAttention() has the width 768 and biases"""
     example.check_layers(problem.SimpleAttention(), 768)
 
 
@@ -71,7 +71,7 @@ def test_attention_weights(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_attention_in_numbers(problem):
-    """attention gives the output of the README's example: three positions, two entries each"""
+    """attention returns the output of the README's example: three positions, two entries each"""
     x = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
     weights = {
         "query.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0]]),
@@ -85,8 +85,8 @@ def test_attention_in_numbers(problem):
 
 @pytest.mark.points(0.75)
 def test_worked_example(problem):
-    """attention gives the output of the larger example: four positions, eight entries each"""
-    # x is Q, K and V side by side. Each layer copies its part of x to its first 8 entries.
+    """attention returns the output of the larger example: four positions, eight entries each"""
+    # Each row of x consists of a query, key and value. Each layer returns one of them.
     x = torch.cat([example.Q, example.K, example.V], dim=-1)[None]
     weights = {f"{name}.bias": torch.zeros(24) for name in example.LAYERS}
     for part, name in enumerate(example.LAYERS):
@@ -100,7 +100,7 @@ def test_worked_example(problem):
 
 @pytest.mark.points(0.5)
 def test_bias_can_be_left_out(problem, rng):
-    """With bias=False no layer has a bias, and the output is right"""
+    """With bias=False no layer has a bias, and the output is correct"""
     module = problem.SimpleAttention(4, bias=False)
     example.check_layers(module, 4, bias=False)
     weights, x = small_weights(rng, 4, bias=False), rng.normal(2, 3, 4)
@@ -112,7 +112,7 @@ def test_bias_can_be_left_out(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_names_and_positions(problem, rng):
-    """n_embd, bias and x can be passed by name or by position, in this order"""
+    """n_embd, bias and x can be passed by name, or by position in this order"""
     weights, x = small_weights(rng, 3, bias=False), rng.normal(2, 4, 3)
     expected = oracles.output(x, weights)
     for module, call in [
@@ -136,7 +136,7 @@ def test_attention_of_any_size(problem, rng, shape):
 
 @pytest.mark.points(0.25)
 def test_long_sequences_and_large_values(problem, rng):
-    """attention is right for 150 positions with similar weights, and for values near 1000"""
+    """attention is correct for 150 positions with similar weights, and for values near 1000"""
     weights, x = small_weights(rng, 2), rng.normal(1, 150, 2) / 4
     weights["value.bias"] += torch.tensor([1000.0, -1000.0])
     call = "attention(x) of 150 positions with values near 1000 and -1000"
@@ -146,16 +146,16 @@ def test_long_sequences_and_large_values(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_large_scores_apart_by_row(problem, rng):
-    """attention is right when some queries have scores near 2000 and others near -2000"""
+    """attention is correct when some queries have scores near 2000 and others near -2000"""
     x, weights = rows_far_apart(rng, 2, 4, 5)
     call = "attention(x) with x of shape (2, 4, 5), where rows of scores are near -2000 to 2000"
-    # float32 rounds a score near 2000 to four digits after the point.
+    # float32 rounds a score near 2000 to four decimals.
     check_attention(make_attention(problem, weights), x, weights, call, atol=1e-2)
 
 
 @pytest.mark.points(0.5)
 def test_large_scores_within_a_row(problem, rng):
-    """attention is right when the scores of a query are thousands apart"""
+    """attention is correct when the scores of a query are thousands apart"""
     weights, x = small_weights(rng, 5), rng.normal(2, 4, 5)
     weights["query.weight"] *= 1e4
     call = "attention(x) with x of shape (2, 4, 5), where scores of a row are thousands apart"
@@ -163,7 +163,7 @@ def test_large_scores_within_a_row(problem, rng):
 
 
 def attention_call(problem, rng, batch=2, seq=3, n_embd=4, dtype=torch.float32):
-    """Return a call of a SimpleAttention."""
+    """Return a `robust.Call` of a SimpleAttention with random arguments."""
     weights = small_weights(rng, n_embd, dtype=dtype)
     x = rng.normal(batch, seq, n_embd, dtype=dtype)
     return robust.Call(
@@ -179,7 +179,7 @@ def attention_call(problem, rng, batch=2, seq=3, n_embd=4, dtype=torch.float32):
 @pytest.mark.points(2.5)
 @robust.parts(*robust.COMMON)
 def test_attention_in_use(problem, rng, part):
-    """attention follows the rules that hold in every problem"""
+    """attention follows the rules for all problems"""
     make = partial(attention_call, problem, rng)
     robust.check_part(part, rng, make, sizes="batch seq n_embd", other={"seq": 5})
 
@@ -187,7 +187,7 @@ def test_attention_in_use(problem, rng, part):
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
-    """attention is written without PyTorch's attention functions and modules"""
+    """attention does not call PyTorch's attention functions and modules"""
     module, x = problem.SimpleAttention(4), rng.normal(2, 3, 4)
     checks.check_form(module.train()(x), x, "attention(x)")
     checks.check_form(module.eval()(x), x, "attention(x)")
@@ -201,7 +201,7 @@ from shared.oracles import modules  # noqa: E402
 
 
 def both(solution, problem, weights):
-    """Return the reference's SimpleAttention and the student's, both with these weights."""
+    """Return the reference's and the student's SimpleAttention, both with these weights."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
     right = modules.build(weights, solution.SimpleAttention, n_embd, bias=bias)
     return right, make_attention(problem, weights)
@@ -224,7 +224,7 @@ def both(solution, problem, weights):
     ],
 )
 def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
-    """attention is right for other sizes, with and without bias"""
+    """attention is correct for other sizes, with and without bias"""
     weights, x = small_weights(rng, n_embd, bias=bias), rng.normal(batch, seq, n_embd)
     call = f"attention(x) of SimpleAttention({n_embd}, bias={bias}) with x of shape "
     call += f"{tuple(x.shape)}"
@@ -240,9 +240,9 @@ def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
     "shape", [(5, 4, 8), (1, 17, 4), (3, 1, 7), (2, 9, 5), (1, 3, 80), (70, 2, 3)], ids=str
 )
 def test_hidden_gradients(problem, solution, rng, shape):
-    """The gradients of attention are right for other sizes"""
+    """The gradients of attention are correct for other sizes"""
     weights, x = small_weights(rng, shape[-1]), rng.normal(*shape).requires_grad_()
-    upstream = 100 * rng.normal(*shape)  # large, as wrong code may clip large gradients
+    upstream = 100 * rng.normal(*shape)  # large, as wrong code may clip gradients
     call = f"attention(x) of SimpleAttention({shape[-1]}) with x of shape {shape}"
     right, module = both(solution, problem, weights)
     learns = {"x": x, **example.trained_parameters(module, weights)}
@@ -253,8 +253,8 @@ def test_hidden_gradients(problem, solution, rng, shape):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("far", ["from row to row", "within a row"])
 def test_hidden_large_scores(problem, solution, rng, far):
-    """attention and its gradients are right when scores are thousands apart"""
-    double = torch.float64  # as the slopes are sums of large numbers, which cancel
+    """attention and its gradients are correct when scores are thousands apart"""
+    double = torch.float64  # as large terms of the gradients cancel
     x, weights = rows_far_apart(rng, 3, 5, 6, double)
     if far == "within a row":
         x, weights = rng.normal(3, 5, 6, dtype=double), small_weights(rng, 6, dtype=double)
@@ -265,8 +265,8 @@ def test_hidden_large_scores(problem, solution, rng, far):
 
 @pytest.mark.points(0.25)
 def test_hidden_numbers_of_any_size(problem, solution, rng):
-    """attention and its gradients are right for tokens, keys, values and scores of any size"""
-    double = torch.float64  # as float32 keeps few digits of scores near a million
+    """attention and its gradients are correct for tokens, keys, values and scores of any size"""
+    double = torch.float64  # as float32 has few decimals near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), small_weights(rng, 6, dtype=double)
     for what, x, weights in example.large_numbers(tokens, usual):
         case = (f"attention(x) with x of shape (2, 4, 6), {what}", {"x": x.requires_grad_()})
@@ -278,7 +278,7 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("shape", [(2, 9, 6), (3, 1, 4), (1, 6, 16)], ids=str)
 def test_hidden_dtype(problem, solution, rng, shape, dtype):
-    """attention and its gradients keep dtype and precision for other sizes"""
+    """attention and its gradients keep the dtype and its precision for other sizes"""
     x, weights = rng.normal(*shape, dtype=dtype), small_weights(rng, shape[-1], dtype=dtype)
     case = (f"attention(x) in {dtype} with x of shape {shape}", {"x": x.requires_grad_()})
     near = {"all_digits": True, **({"atol": 1e-3} if dtype == torch.float32 else {})}
@@ -287,7 +287,7 @@ def test_hidden_dtype(problem, solution, rng, shape, dtype):
 
 @pytest.mark.points(0.25)
 def test_hidden_long_sequence(problem, solution, rng):
-    """attention is right for a sequence of 1100 tokens"""
+    """attention is correct for a sequence of 1100 tokens"""
     weights, x = small_weights(rng, 2), rng.normal(1, 1100, 2)
     right, module = both(solution, problem, weights)
     call = "attention(x) with x of shape (1, 1100, 2)"

@@ -16,7 +16,7 @@ from shared.oracles import scaled_attention as oracles
 
 
 def check_attention(problem, q, k, v, what, **near):
-    """Compare the function's result with the definition."""
+    """Compare the result of scaled_dot_product_attention with the result computed by hand."""
     actual = problem.scaled_dot_product_attention(q.clone(), k.clone(), v.clone())
     call = f"scaled_dot_product_attention(q, k, v) with {what}"
     checks.check(actual, oracles.output(q, k, v), call, **near)
@@ -25,7 +25,7 @@ def check_attention(problem, q, k, v, what, **near):
 @pytest.mark.points(0.75)
 def test_attention_weights(problem, rng):
     """The weights of scaled_dot_product_attention are the softmax of the scaled scores"""
-    # No two of these sizes, their halves, their squares and their roots are equal.
+    # A scale by another size, or its half, square or root, would give a different result.
     q, k, v = rng.normal(6, 11), rng.normal(7, 11), torch.eye(7)
     what = "q of shape (6, 11), k of shape (7, 11) and the identity as v; the output is the weights"
     check_attention(problem, q, k, v, what, sizes={"d_k": 11, "n": 6, "m": 7})
@@ -33,7 +33,7 @@ def test_attention_weights(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_worked_example(problem):
-    """scaled_dot_product_attention gives the weights and outputs of the worked example"""
+    """scaled_dot_product_attention returns the weights and outputs of the worked example"""
     q, k, v = example.Q.clone(), example.K.clone(), example.V.clone()
     weights = problem.scaled_dot_product_attention(q, k, torch.eye(4))
     checks.check(weights, oracles.WEIGHTS, "scaled_dot_product_attention(Q, K, identity)")
@@ -53,9 +53,9 @@ def test_scores_are_divided_by_the_root_of_d_k(problem, rng, d_k):
 @pytest.mark.points(0.25)
 @pytest.mark.parametrize("d_k", [64, 256, 512, 1024])
 def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
-    """Divided by √d_k, the scores of long vectors have a gradient that does not vanish"""
+    """The gradient of long vectors does not vanish, as scores are divided by √d_k"""
     q, k, v = rng.normal(1, d_k), rng.normal(2, d_k), torch.tensor([[1.0], [0.0]])
-    # Move k along q until the scores are 1.5 standard deviations above and below 0.
+    # Shift k along q until the scaled scores are 1.5 and -1.5.
     scores = 1.5 * math.sqrt(d_k) * torch.tensor([[1.0], [-1.0]])
     k += (scores - k @ q.T) * q / (q @ q.T)
     call = f"scaled_dot_product_attention(q, k, v) with d_k = {d_k} and scores ± {scores[0, 0]:.0f}"
@@ -67,18 +67,18 @@ def test_attention_keeps_the_gradient_of_long_vectors(problem, rng, d_k):
 
 @pytest.mark.points(0.5)
 def test_attention_with_large_scores(problem, rng):
-    """scaled_dot_product_attention is right when scores are large and far apart"""
+    """scaled_dot_product_attention is correct when scores are large and far apart"""
     q, k = torch.zeros(4, 16), torch.zeros(3, 16)
     # Before the division by 4, the score of query i and key j is q[i, 0] + q[i, 1] * j.
     q[:, 0], q[:, 1] = torch.tensor([-4000, 0, 4000, 0]), torch.tensor([4, -2, 3, 8000])
     k[:, 0], k[:, 1] = 1, torch.arange(3)
-    # float32 rounds a score in the thousands to three or four digits after the point.
+    # float32 rounds a score in the thousands to three or four decimals.
     what = "q of shape (4, 16), k of shape (3, 16) and scaled scores near -1000, 0 and 1000"
     check_attention(problem, q, k, rng.normal(3, 5), what, atol=5e-3)
 
 
 def attention_call(problem, rng, lead=(), n=4, m=5, d_k=6, d_v=3, dtype=torch.float32):
-    """Return a call of scaled_dot_product_attention."""
+    """Return a `robust.Call` of scaled_dot_product_attention with random arguments."""
     sizes = {"q": (n, d_k), "k": (m, d_k), "v": (m, d_v)}
     inputs = {name: rng.normal(*lead, *size, dtype=dtype) for name, size in sizes.items()}
     return robust.Call(
@@ -93,7 +93,7 @@ def attention_call(problem, rng, lead=(), n=4, m=5, d_k=6, d_v=3, dtype=torch.fl
 @pytest.mark.points(3.75)
 @robust.parts(*robust.COMMON, *robust.LEADING)
 def test_attention_in_use(problem, rng, part):
-    """scaled_dot_product_attention follows the rules that hold in every problem"""
+    """scaled_dot_product_attention follows the rules for all problems"""
     make = partial(attention_call, problem, rng)
     robust.check_part(part, rng, make, sizes="lead n m d_k d_v")
 
@@ -102,13 +102,13 @@ def test_attention_in_use(problem, rng, part):
 
 
 def make_attention(problem, weights):
-    """Return the student's ScaledAttention with these weights, in their dtype."""
+    """Return the student's ScaledAttention with these weights and their dtype."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
     return example.load_weights(problem.ScaledAttention(n_embd, bias=bias), weights)
 
 
 def check_module(module, x, weights, call, **near):
-    """Compare the output of a module that has these weights with the definition."""
+    """Compare the output of a module with the output for `weights` computed by hand."""
     checks.check(module(x.clone()), oracles.of_module(x, weights), call, **near)
 
 
@@ -146,7 +146,7 @@ def test_module(problem, rng, shape):
 
 
 def module_call(problem, rng, batch=2, length=3, n_embd=4, dtype=torch.float32):
-    """Return a call of a ScaledAttention."""
+    """Return a `robust.Call` of a ScaledAttention with random arguments."""
     weights = example.random_weights(rng, n_embd, dtype=dtype)
     x = rng.normal(batch, length, n_embd, dtype=dtype)
     return robust.Call(
@@ -162,7 +162,7 @@ def module_call(problem, rng, batch=2, length=3, n_embd=4, dtype=torch.float32):
 @pytest.mark.points(1.75)
 @robust.parts(*robust.COMMON)
 def test_module_in_use(problem, rng, part):
-    """ScaledAttention follows the rules that hold in every problem"""
+    """ScaledAttention follows the rules for all problems"""
     make = partial(module_call, problem, rng)
     robust.check_part(part, rng, make, sizes="batch length n_embd", other={"length": 5})
 
@@ -170,7 +170,7 @@ def test_module_in_use(problem, rng, part):
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
-    """Attention is written without PyTorch's attention functions and modules"""
+    """Attention does not call PyTorch's attention functions and modules"""
     x, large = rng.normal(1, 3, 4), rng.normal(4, 64, 64)
     for each in (x[0], large):
         output = problem.scaled_dot_product_attention(each, each, each)
@@ -182,7 +182,7 @@ def test_attention_is_your_own(problem, rng):
 
 
 def variance(value, call):
-    """Check that a result of dot_product_variance is not negative, and return it as a float."""
+    """Require a result of dot_product_variance that is not negative, and return it as a float."""
     compare.check_number(value, -1e-3, math.inf, call, "a variance, so not negative")
     return float(value)
 
@@ -201,7 +201,7 @@ def test_variance(problem, rng, d_k, scaled):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("has_generator", [True, False], ids=["a generator", "no generator"])
 def test_variance_uses_the_generator(problem, rng, has_generator):
-    """All random numbers are from the generator, or from torch's global one if there is none"""
+    """Random numbers are drawn from the generator, or from torch's global one if it is None"""
     call = f"dot_product_variance(6, 40, False{', generator' if has_generator else ''})"
     seed, *others = example.random_seeds(rng, 6)
 
@@ -211,14 +211,14 @@ def test_variance_uses_the_generator(problem, rng, has_generator):
         arguments = [example.seeded(seed)] if has_generator else []
         result = variance(problem.dot_product_variance(6, 40, False, *arguments), call)
         changed = not torch.equal(torch.get_rng_state(), before)
-        message = "The global random state changed; all numbers should come from the generator."
+        message = "The global random state changed; all numbers should be drawn from the generator."
         checks.require(not (has_generator and changed), f"{call}\n{message}")
         return result
 
     first, again = value(seed, seed), value(seed, 1 if has_generator else seed)
     checks.check_that((first, again), oracles.same_again, call, "The same seed")
     differ = any(value(other, other) != first for other in others)
-    checks.require(differ, f"{call}\nAfter six different seeds it always gave {first:.6g}.")
+    checks.require(differ, f"{call}\nWith six different seeds it always returned {first:.6g}.")
 
 
 @pytest.mark.points(0.25)
@@ -228,7 +228,7 @@ def test_variance_is_scaled_exactly(problem, rng, d_k):
     (seed,) = example.random_seeds(rng, 1)
     call = f"dot_product_variance({d_k}, 50, scaled, generator), with one seed for all calls"
     calls = [(d_k, 50, scaled, example.seeded(seed)) for scaled in (False, True, False)]
-    # No number should come from torch's global generator, so its seeds differ.
+    # The seeds of torch's global generator differ, as no number should be drawn from it.
     results = answers(problem.dot_product_variance, calls, seeds=range(3))
     variances = tuple(variance(result, call) for result in results)
     checks.check_that(variances, oracles.scaled_exactly, call, d_k)
@@ -236,7 +236,7 @@ def test_variance_is_scaled_exactly(problem, rng, d_k):
 
 @pytest.mark.points(0.5)
 def test_variance_of_the_population(problem, rng):
-    """dot_product_variance divides by n_pairs (population variance) and does not round"""
+    """dot_product_variance returns the population variance (it divides by n_pairs), unrounded"""
     call = "dot_product_variance(16, 2, scaled=False)"
     calls = [(16, 2, False, example.seeded(seed)) for seed in example.random_seeds(rng, 400)]
     values = [variance(value, call) for value in answers(problem.dot_product_variance, calls)]
@@ -255,7 +255,7 @@ from shared.oracles import many_variances, modules  # noqa: E402
 
 
 def both(solution, problem, weights):
-    """Return the reference's ScaledAttention and the student's, both with these weights."""
+    """Return the reference's and the student's ScaledAttention, both with these weights."""
     n_embd = len(weights["query.weight"])
     right = modules.build(weights, solution.ScaledAttention, n_embd)
     return right, make_attention(problem, weights)
@@ -286,7 +286,7 @@ SIZES = [
     ids=lambda value: "x".join(map(str, value)) if isinstance(value, tuple) else str(value),
 )
 def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v):
-    """scaled_dot_product_attention is right for other sizes, and so are its gradients"""
+    """scaled_dot_product_attention is correct for other sizes, and so are its gradients"""
     inputs = {
         "q": rng.normal(*leading, n, d_k).requires_grad_(),
         "k": rng.normal(*leading, m, d_k).requires_grad_(),
@@ -298,34 +298,34 @@ def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v):
     expected = solution.scaled_dot_product_attention(**inputs)
     actual = problem.scaled_dot_product_attention(**example.copies(inputs))
     checks.check(actual, expected, call)
-    # A single key has the weight 1 for any q and k, so the output may not depend on them.
+    # A single key has the weight 1 for any q and k, so code need not use q and k.
     learning = inputs if m > 1 else {"v": inputs["v"]}
-    # A sum of a thousand numbers is rounded a thousand times.
+    # The sum of a thousand numbers has a rounding error for each of them.
     example.check_same_gradients(actual, expected, learning, upstream, call, atol=1e-3)
 
 
 @pytest.mark.points(0.25)
 def test_hidden_attention_to_other_numbers(problem, solution, rng):
-    """scaled_dot_product_attention is right for numbers of any size, and transposed"""
+    """scaled_dot_product_attention is correct for numbers of any size, and transposed"""
     shapes = {"q": (2, 3, 4, 5), "k": (2, 3, 6, 5), "v": (2, 3, 6, 2)}
 
     def inputs(learning="qkv", **sizes):
-        # In float64, as float32 keeps few digits of scores that are large and close together.
+        # In float64, as large scores with small differences have few correct digits in float32.
         normal = partial(rng.normal, dtype=torch.float64)
         tensors = {n: example.turned(normal(*shapes[n])) * sizes.get(n, 1) for n in shapes}
         return {n: tensor.requires_grad_(n in learning) for n, tensor in tensors.items()}
 
     far = inputs(learning="v")
     far["q"][..., 0] *= 1e5
-    far["k"][..., 0] = 1  # so it adds the same to all scores of a query
+    far["k"][..., 0] = 1  # adds the same number to all scores of a query
     cases = {
         "ordinary numbers": inputs(),
         "large queries": inputs(q=1e6, k=1e-6),
         "large keys": inputs(q=1e-6, k=1e6),
         "large values": inputs(v=1e6),
         "scores far from 0": far,
-        "queries alone that require a gradient": inputs(learning="q"),
-        "keys alone that require a gradient": inputs(learning="k"),
+        "only q requiring a gradient": inputs(learning="q"),
+        "only k requiring a gradient": inputs(learning="k"),
     }
     calls = [(f"scaled_dot_product_attention(q, k, v) with {what}", cases[what]) for what in cases]
     right, code = solution.scaled_dot_product_attention, problem.scaled_dot_product_attention
@@ -334,9 +334,10 @@ def test_hidden_attention_to_other_numbers(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_attention_with_many_keys(problem, rng):
-    """scaled_dot_product_attention is right for 300 keys, large values and tiny weights"""
+    """scaled_dot_product_attention is correct for 300 keys, large values and tiny weights"""
     q, k, v = rng.normal(2, 5) / 10, rng.normal(300, 5), 1000 * (2 + rng.normal(300, 3))
-    # For the second query, key 0 has the score 14 and each other key 0, so the weight 8e-7.
+    # For the second query, key 0 has the score 14, and each other key the score 0, so its weight
+    # is 8e-7.
     q[1] = torch.tensor([14 * math.sqrt(5), 0, 0, 0, 0])
     k[:, 0], k[0, 0], k[1], v[0] = 0, 1, 0, 0
     what = "q of shape (2, 5), 300 keys and values near 2000; q[1] has one score of 14 and 299 of 0"
@@ -345,7 +346,7 @@ def test_hidden_attention_with_many_keys(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_hidden_large_scores(problem, solution, rng):
-    """scaled_dot_product_attention is right when scores are thousands apart, in any dimension"""
+    """scaled_dot_product_attention is correct when scores are thousands apart, in any dimension"""
     q, k = torch.zeros(2, 2, 3, 16), torch.zeros(2, 2, 4, 16)
     q[..., 0] = torch.tensor([-4000, 0, 4000])
     q[1, 0, :, 0], q[0, 1, :, 0] = -8000, 8000
@@ -357,16 +358,16 @@ def test_hidden_large_scores(problem, solution, rng):
     call = "scaled_dot_product_attention(q, k, v) with scores in the thousands"
     expected = solution.scaled_dot_product_attention(**inputs)
     actual = problem.scaled_dot_product_attention(**example.copies(inputs))
-    atol = 5e-3  # float32 rounds a score in the thousands to three or four digits after the point
+    atol = 5e-3  # float32 rounds a score in the thousands to three or four decimals
     checks.check(actual, expected, call, atol=atol)
     gradients = checks.gradients(actual, inputs, upstream, call)
     right = modules.gradients(expected, inputs, upstream)
     what = f"the gradient of {call} with respect to v"
     checks.check(gradients["v"], right["v"], what, atol=atol)
-    # The other two are sums of large numbers that cancel, so they are not compared.
+    # The gradients of q and k are not compared, as large numbers cancel in them.
     for name in ("q", "k"):
         finite = bool(gradients[name].isfinite().all())
-        checks.require(finite, f"{call}\nThe gradient with respect to {name} has NaN or inf in it.")
+        checks.require(finite, f"{call}\nThe gradient with respect to {name} contains NaN or inf.")
 
 
 @pytest.mark.points(1.75)
@@ -386,7 +387,7 @@ def test_hidden_large_scores(problem, solution, rng):
     ids=str,
 )
 def test_hidden_module(problem, solution, rng, shape, bias):
-    """ScaledAttention and its gradients are right for other sizes, in training and evaluation"""
+    """ScaledAttention and its gradients are correct for other sizes, in training and evaluation"""
     _, length, n_embd = shape
     weights = example.random_weights(rng, n_embd, bias=bias)
     reference = modules.build(weights, solution.ScaledAttention, n_embd, bias=bias)
@@ -411,7 +412,7 @@ def test_hidden_module(problem, solution, rng, shape, bias):
 
 @pytest.mark.points(0.25)
 def test_hidden_module_with_a_long_sequence(problem, solution, rng):
-    """ScaledAttention is right for a sequence of 1100 tokens"""
+    """ScaledAttention is correct for a sequence of 1100 tokens"""
     weights, x = example.random_weights(rng, 2), rng.normal(1, 1100, 2)
     right, module = both(solution, problem, weights)
     call = "ScaledAttention(2)(x) with x of shape (1, 1100, 2)"
@@ -420,8 +421,8 @@ def test_hidden_module_with_a_long_sequence(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_module_with_numbers_of_any_size(problem, solution, rng):
-    """ScaledAttention is right for tokens, keys, values and scores of any size"""
-    double = torch.float64  # as float32 keeps few digits of scores near a million
+    """ScaledAttention is correct for tokens, keys, values and scores of any size"""
+    double = torch.float64  # as float32 has few decimals near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), example.random_weights(rng, 6, dtype=double)
     for what, x, weights in example.large_numbers(tokens, usual):
         case = (f"ScaledAttention(6)(x) with {what}", {"x": x.requires_grad_()})
@@ -431,7 +432,7 @@ def test_hidden_module_with_numbers_of_any_size(problem, solution, rng):
 
 @pytest.mark.points(0.75)
 def test_hidden_precision(problem, solution, rng):
-    """Outputs and gradients keep all digits of float64, and two modules are independent"""
+    """Outputs and gradients have the precision of float64, and two modules are independent"""
     double = torch.float64
     sizes = {"q": (2, 3, 7), "k": (2, 4, 7), "v": (2, 4, 3)}
     case = {name: rng.normal(*size, dtype=double).requires_grad_() for name, size in sizes.items()}
@@ -450,7 +451,7 @@ def test_hidden_precision(problem, solution, rng):
 @pytest.mark.parametrize("call", [attention_call, module_call], ids=["function", "module"])
 @robust.parts("nothing changed", "second call")
 def test_hidden_in_use(problem, rng, call, part):
-    """For other sizes too, a call changes no argument and does not depend on earlier calls"""
+    """For other sizes, too, a call changes no argument and does not depend on earlier calls"""
     sizes = {"lead": (2, 2)} if call is attention_call else {"batch": 1, "length": 6}
     robust.check_part(part, rng, partial(call, problem, rng, **sizes))
 
@@ -468,7 +469,7 @@ def test_hidden_in_use(problem, rng, call, part):
     ],
 )
 def test_hidden_variance(problem, rng, d_k, n_pairs, scaled):
-    """dot_product_variance is right for other d_k and n_pairs, with and without a generator"""
+    """dot_product_variance is correct for other d_k and n_pairs, with and without a generator"""
     seed, other = example.random_seeds(rng, 2)
     enabled = torch.is_grad_enabled()
     with_generator = problem.dot_product_variance(
@@ -497,7 +498,7 @@ def test_hidden_variance_of_these_very_pairs(problem, rng, n_pairs):
 
 @pytest.mark.points(0.5)
 def test_hidden_variance_of_two_pairs(problem, rng):
-    """dot_product_variance draws exactly n_pairs pairs and divides by n_pairs, also when scaled"""
+    """dot_product_variance draws exactly n_pairs pairs and divides by n_pairs, scaled or not"""
     call = "dot_product_variance(16, 2, scaled=True)"
     values = answers(
         problem.dot_product_variance, [(16, 2, True)] * 300, example.random_seeds(rng, 300)
@@ -510,10 +511,10 @@ def test_hidden_variance_of_two_pairs(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_hidden_variance_from_seed_to_seed(problem, rng):
-    """From seed to seed, dot_product_variance varies as for numbers from N(0, 1)"""
+    """Over many seeds, dot_product_variance varies as for numbers from N(0, 1)"""
     call = "dot_product_variance(1, 50, scaled=True)"
     calls = [(1, 50, True, example.seeded(seed)) for seed in example.random_seeds(rng, 160)]
-    # The same seed for all, so that numbers from torch's global generator would be equal.
+    # The global generator has one seed, so numbers from it would be equal in all calls.
     values = answers(problem.dot_product_variance, calls, seeds=[1] * 160)
     values = [variance(value, call) for value in values]
     mean = sum(values) / 160
@@ -524,7 +525,7 @@ def test_hidden_variance_from_seed_to_seed(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_variance_of_one_pair_more(problem, rng):
-    """dot_product_variance uses every pair, also when n_pairs is just above a round number"""
+    """dot_product_variance uses every pair, also if n_pairs is just above a round number"""
     often = {33: 40, 65: 24, 101: 16, 129: 12, 257: 8, 513: 4, 1001: 2, 1025: 2, 2049: 2, 4097: 1}
     for n_pairs, times in often.items():
         calls = [(16, n_pairs, True)] * times
@@ -539,9 +540,9 @@ def test_hidden_variance_of_one_pair_more(problem, rng):
         )
         for seed in example.random_seeds(rng, 2)
     ]
-    # For a single seed, two variances may agree by chance.
+    # With a single seed, two variances may be equal by chance.
     for one, other in [(0, 1), (0, 2), (3, 4)]:
         same = all(math.isclose(each[one], each[other], rel_tol=1e-6) for each in results)
         call = f"dot_product_variance with d_k and n_pairs {sizes[one]}, then {sizes[other]}"
-        message = "With the same seed both results are the same, so some pairs were left out."
+        message = "With the same seed, both results are equal, so some pairs were left out."
         checks.require(not same, f"{call}\n{message}")

@@ -8,17 +8,17 @@ from torch import Tensor, nn
 
 
 def causal_mask(seq_len: int, device: torch.device | str | None = None) -> Tensor:
-    """Return which positions each position may attend to: itself and those before it.
+    """Return the causal mask: each position may attend to itself and to earlier positions.
 
     Args:
-        seq_len: how many positions there are, at least 1.
-        device: where the mask is made; None means torch's default device.
+        seq_len: the number of positions, at least 1.
+        device: the device of the mask; None means torch's default device.
 
     Returns:
         A bool tensor, shape (seq_len, seq_len): entry (i, j) is True where position i may attend
-        to position j, that is where j <= i.
+        to position j, that is, where j <= i.
     """
-    # TODO: make the mask.
+    # TODO: create the mask.
     raise NotImplementedError
 
 
@@ -26,20 +26,20 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     """Turn scores into weights, with the weight 0 wherever the mask is False.
 
     Args:
-        scores: of any size, shape (..., n, m).
+        scores: numbers of any magnitude, shape (..., n, m).
         mask: bool, True where attention is allowed. It has at most as many dimensions as scores
             and broadcasts to their shape. Every row has at least one True.
 
     Returns:
-        Weights, of the shape and dtype of scores. Masked entries are exactly 0, the others of a
-        row sum to 1. Gradients are finite, whatever the masked scores are.
+        Weights, with the shape and dtype of scores. Masked weights are exactly 0, and the weights
+        of each row sum to 1. Gradients are finite for any masked scores.
     """
-    # TODO: a softmax along the last dimension that leaves masked scores out.
+    # TODO: a softmax along the last dimension that ignores masked scores.
     raise NotImplementedError
 
 
 class CausalAttention(nn.Module):
-    """Scaled self-attention in which each position attends to itself and to those before it.
+    """Scaled self-attention in which each position attends to itself and to earlier positions.
 
     Attributes:
         query: nn.Linear(n_embd, n_embd, bias=bias).
@@ -56,17 +56,17 @@ class CausalAttention(nn.Module):
 
     def __init__(self, n_embd: int = 768, n_positions: int = 1024, bias: bool = True) -> None:
         super().__init__()
-        # TODO: make the three layers and register the mask.
+        # TODO: create the three layers and register the mask.
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
-        """Average, for each position, the values of itself and of the positions before it.
+        """Return, for each position, a weighted average of the values up to that position.
 
         Args:
             x: token embeddings, shape (B, T, C) with T <= n_positions.
 
         Returns:
-            Shape (B, T, C), in the dtype of x.
+            Weighted averages, shape (B, T, C), in the dtype of x.
 
         Raises:
             ValueError: T is greater than n_positions.

@@ -27,7 +27,7 @@ def test_causal_mask_in_numbers(problem):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("seq_len", [1, 2, 3, 7, 10])
 def test_causal_mask_of_any_size(problem, seq_len):
-    """causal_mask returns bools: position i may attend to position j where j <= i"""
+    """causal_mask returns bools: entry (i, j) is True where j <= i"""
     actual = problem.causal_mask(seq_len=seq_len)
     checks.check(actual, oracles.causal_mask(seq_len), f"causal_mask(seq_len={seq_len})")
 
@@ -35,14 +35,14 @@ def test_causal_mask_of_any_size(problem, seq_len):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("device", ["cpu", torch.device("cpu")], ids=["name", "torch.device"])
 def test_causal_mask_takes_a_device(problem, device):
-    """causal_mask takes a device, as a name or as a torch.device"""
+    """causal_mask accepts a device, as a name or as a torch.device"""
     call, expected = f"causal_mask(3, device={device!r})", oracles.causal_mask(3)
     checks.check_that(problem.causal_mask(3, device), oracles.is_mask, call, expected)
     try:
         problem.causal_mask(3, device="nowhere")
     except RuntimeError:
         return
-    message = "There is no such device, but it returned a mask: `device` isn't used."
+    message = "There is no such device, but it returned a mask: `device` is not used."
     checks.require(False, f'causal_mask(3, device="nowhere")\n{message}')
 
 
@@ -50,7 +50,7 @@ def test_causal_mask_takes_a_device(problem, device):
 
 
 def triangle(size):
-    """Return a causal mask, as an input of student code."""
+    """Return a causal mask, as an argument of the student's code."""
     return torch.ones(size, size, dtype=torch.bool).tril()
 
 
@@ -62,7 +62,7 @@ def random_mask(rng, *shape):
 
 
 def with_a_zero(scores, mask):
-    """Return the scores, shifted in the last row so that its first allowed score is 0."""
+    """Return the scores with a shifted last row, so that its first allowed score is 0."""
     rows = scores.clone().flatten(0, -2)
     first = mask.expand(scores.shape).flatten(0, -2)[-1].int().argmax()
     rows[-1] -= rows[-1, first].item()
@@ -70,8 +70,8 @@ def with_a_zero(scores, mask):
 
 
 def check_masked_softmax(problem, scores, mask, what, **near):
-    """Compare weights with the definition, and require exactly 0 for masked ones."""
-    # Copies, as another test checks that the arguments stay unchanged.
+    """Compare weights with those computed by hand, and require exactly 0 for masked weights."""
+    # Pass copies, as another test checks that the arguments do not change.
     actual = problem.masked_softmax(scores.clone(), mask.clone())
     expected = oracles.masked_softmax(scores, mask)
     call = f"masked_softmax(scores, mask) with {what}"
@@ -80,7 +80,7 @@ def check_masked_softmax(problem, scores, mask, what, **near):
 
 @pytest.mark.points(0.5)
 def test_masked_softmax_in_numbers(problem):
-    """masked_softmax gives the weights of the worked example"""
+    """masked_softmax returns the weights of the worked example"""
     actual = problem.masked_softmax(scores=example.Q @ example.K.T / math.sqrt(8), mask=triangle(4))
     call = "masked_softmax(scores, mask) with the scaled scores of the worked example, shape (4, 4)"
     checks.check_that(actual, oracles.are_weights, call, oracles.WEIGHTS, triangle(4), {})
@@ -89,7 +89,7 @@ def test_masked_softmax_in_numbers(problem):
 @pytest.mark.points(0.75)
 @pytest.mark.parametrize("case", ["equal scores", "one place left", "long rows"])
 def test_masked_softmax_of_special_rows(problem, rng, case):
-    """masked_softmax is right for equal scores, a single allowed score, and 500 scores"""
+    """masked_softmax is correct for equal scores, a single allowed score, and 500 scores"""
     scores, mask = {
         "equal scores": (torch.zeros(3, 3), triangle(3)),
         "one place left": (rng.normal(2, 3, 4), torch.eye(4)[[2, 0, 3]].bool()),
@@ -112,23 +112,22 @@ def test_masked_softmax_of_special_rows(problem, rng, case):
     ids=str,
 )
 def test_masked_softmax_with_any_mask(problem, rng, shape, mask_shape):
-    """masked_softmax gives the softmax of each row's allowed scores, for any mask"""
+    """masked_softmax returns the softmax of the allowed scores of each row, for any mask"""
     mask = random_mask(rng, *mask_shape)
     scores = with_a_zero(rng.normal(*shape) * 2, mask)
     what = f"scores of shape {shape} and a mask of shape {mask_shape}"
     check_masked_softmax(problem, scores, mask, what)
 
 
-# The exp of such a score overflows, and its negative is below -1e9 and -1e30. In float64, the
-# lowest number of the dtype, added to a masked score of `huge`, is still above an allowed score of
-# -3.5 * huge.
+# exp(huge) overflows, and -huge is below -1e9 and -1e30. In float64, the sum of `huge` and the
+# lowest number of the dtype is greater than -3.5 * huge, so adding that number does not mask.
 HUGE = {torch.float32: 6e37, torch.float64: 4e307}
 
 
 def huge_scores(dtype):
-    """Return scores and a mask; each row is difficult for a different reason."""
+    """Return scores and a mask, with a different numerical difficulty in each row."""
     huge = HUGE[dtype]
-    rows = {  # the scores, and which of them are allowed
+    rows = {  # the scores, and "1" for each allowed score
         (0.0, huge, -0.5, -huge): "1010",  # huge masked and small allowed scores
         (-huge, 0.2, -2 * huge, 0.5): "1010",  # masked scores far below the allowed ones
         (huge, -huge, -2 * huge, -3 * huge): "0101",  # masked scores far above the allowed ones
@@ -142,23 +141,23 @@ def huge_scores(dtype):
 
 
 def wide(dtype):
-    """Return tolerances for weights of large scores, which float32 rounds."""
+    """Return tolerances for the weights of large scores, which float32 rounds."""
     return {"rtol": 1e-3, "atol": 1e-3} if dtype == torch.float32 else {}
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("dtype", list(HUGE), ids=["float32", "float64"])
 def test_masked_softmax_of_huge_scores(problem, dtype):
-    """masked_softmax is right when masked or allowed scores are huge or far below 0"""
+    """masked_softmax is correct when masked or allowed scores are huge or far below 0"""
     scores, mask = huge_scores(dtype)
-    what = f"scores of shape (7, 4), masked and allowed ones up to {4 * HUGE[dtype]:g}"
+    what = f"scores of shape (7, 4), with masked and allowed scores up to {4 * HUGE[dtype]:g}"
     check_masked_softmax(problem, scores, mask, what, **wide(dtype))
 
 
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("size", ["ordinary", "huge"])
 def test_masked_softmax_gradients(problem, rng, size):
-    """Gradients of masked_softmax are right, finite, and 0 for masked scores"""
+    """Gradients of masked_softmax are correct, finite, and 0 for masked scores"""
     if size == "huge":
         scores, mask = huge_scores(torch.float32)
     else:
@@ -174,15 +173,15 @@ def test_masked_softmax_gradients(problem, rng, size):
 
 
 def masked_softmax_call(problem, rng, lead=(), n=4, m=5, dtype=torch.float32):
-    """Return a call of masked_softmax."""
+    """Return a `robust.Call` of masked_softmax with random arguments."""
     scores, mask = rng.normal(*lead, n, m, dtype=dtype), random_mask(rng, n, m)
-    scores[..., 0, 0] += 15  # so the other weights of this row are less than a millionth
+    scores[..., 0, 0] += 15  # so that the other weights of this row are below 1e-6
     return robust.Call(
         "masked_softmax(scores, mask)",
         problem.masked_softmax,
         {"scores": with_a_zero(scores, mask), "mask": mask},
         oracles.masked_softmax,
-        # Strict, so that a small number added to the denominator is found.
+        # Strict, to find a small number that is added to the denominator.
         near={"rtol": 1e-12, "atol": 1e-13} if dtype == torch.float64 else {},
     )
 
@@ -190,25 +189,25 @@ def masked_softmax_call(problem, rng, lead=(), n=4, m=5, dtype=torch.float32):
 @pytest.mark.points(1)
 @robust.parts("float16", "bfloat16", "float32", "float64", "sizes of one", *robust.KEPT)
 def test_masked_softmax_in_use(problem, rng, part):
-    """masked_softmax follows the rules that hold in every problem"""
+    """masked_softmax follows the rules for all problems"""
     make = partial(masked_softmax_call, problem, rng)
     robust.check_part(part, rng, make, sizes="lead n m")
 
 
 # CausalAttention
 
-# Tolerances for gradients in float32, which are sums of many rounded terms.
+# Tolerances for gradients in float32, which are sums of many rounded terms
 SUMMED = {"rtol": 1e-3, "atol": 3e-4}
 
 
 def make_attention(problem, weights, n_positions):
-    """Return the student's CausalAttention with these weights, in their dtype."""
+    """Return the student's CausalAttention with these weights and their dtype."""
     n_embd, bias = len(weights["query.weight"]), "query.bias" in weights
     return example.load_weights(problem.CausalAttention(n_embd, n_positions, bias), weights)
 
 
 def check_attention(problem, x, weights, n_positions, what="", training=True, **near):
-    """Compare the output of the student's module of these weights with the definition."""
+    """Compare the output of the student's CausalAttention with the output computed by hand."""
     layer = make_attention(problem, weights, n_positions).train(training)
     sizes = f"{x.shape[-1]}, {n_positions}, bias={'query.bias' in weights}"
     mode = "" if training else ".eval()"
@@ -229,7 +228,7 @@ def test_layers(problem, bias):
 def test_defaults(problem):
     """CausalAttention() has the width 768, 1024 positions and biases"""
     example.check_layers(problem.CausalAttention(n_positions=3), 768)
-    # No layer with 1024 positions is made: in Python loops, its mask would take many seconds.
+    # Read the default, as creating a mask of 1024 positions in Python loops takes many seconds.
     parameter = inspect.signature(problem.CausalAttention).parameters.get("n_positions")
     default = parameter and parameter.default
     checks.check_that(default, oracles.default_positions, "CausalAttention(n_embd=2)")
@@ -246,17 +245,19 @@ def check_mask(layer, n_positions, call):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("n_positions", [5, 8, 1])
 def test_mask_is_a_buffer(problem, n_positions):
-    """The causal mask of all positions is a buffer `mask`, which is not trained"""
+    """The causal mask of all positions is a buffer `mask`, not a parameter"""
     layer = problem.CausalAttention(3, n_positions)
     trained = "mask" in parameters(layer) or getattr(layer.mask, "requires_grad", False)
-    checks.require(not trained, "`mask` would be trained; it should be a buffer.")
+    checks.require(
+        not trained, "`mask` is a parameter, so it would be trained. It should be a buffer."
+    )
     check_mask(layer, n_positions, f"the buffer mask of CausalAttention(3, {n_positions})")
 
 
 @pytest.mark.points(1.5)
 def test_attention_in_numbers(problem):
-    """CausalAttention gives the output of the worked example"""
-    # Token i is 1 at place i and 0 elsewhere, so a layer maps it to column i of its weight.
+    """CausalAttention returns the output of the worked example"""
+    # Token i is a unit vector: its entry i is 1. So a layer maps it to column i of its weight.
     tokens = torch.eye(4, 8)[None]
     tables = zip(example.LAYERS, (example.Q, example.K, example.V), strict=True)
     weights = {f"{name}.weight": torch.cat([rows.T, 0 * rows.T], 1) for name, rows in tables}
@@ -279,7 +280,7 @@ def test_attention_in_numbers(problem):
     ids=str,
 )
 def test_attention(problem, rng, shape, n_positions, bias):
-    """Each output is the weighted average of the values up to its position"""
+    """Each output is a weighted average of the values up to its position"""
     x, weights = rng.normal(*shape), example.random_weights(rng, shape[-1], bias=bias)
     sizes = {"n_embd": shape[-1]}
     check_attention(problem, x, weights, n_positions, training=bias, sizes=sizes)
@@ -319,8 +320,8 @@ def test_attention_of_equal_scores(problem, rng):
 @pytest.mark.points(0.5)
 def test_weights_of_the_last_token(problem, rng):
     """The weights of the last token are the softmax of its scaled scores"""
-    # No two of these sizes, their halves, their squares and their roots are equal. The value of
-    # token i is 1 at place i and 0 elsewhere, so an output is the weights of its token.
+    # A scale by another size, or its half, square or root, would give a different result. Entry i
+    # of the value of token i is 1, its other entries are 0, so each output equals the weights.
     x = torch.eye(7, 11).repeat(3, 1, 1)
     weights = example.random_weights(rng, 11)
     weights |= {"value.weight": torch.eye(11), "value.bias": torch.zeros(11)}
@@ -336,7 +337,7 @@ def test_longest_sequence(problem, rng, batch):
     """n_positions tokens are accepted, and more tokens raise ValueError"""
     weights = example.random_weights(rng, 3)
     check_attention(problem, rng.normal(batch, 4, 3), weights, 4)
-    # n_positions = 1, as a mask of shape (1, 1) would broadcast to any length.
+    # n_positions = 1 is tested, as a mask of shape (1, 1) broadcasts to any length.
     for n_positions, length in [(4, 5), (4, 9), (1, 2), (1, 4)]:
         layer, x = make_attention(problem, weights, n_positions), rng.normal(batch, length, 3)
         call = f"CausalAttention(3, {n_positions})(x) with x of shape {tuple(x.shape)}"
@@ -347,10 +348,10 @@ def test_longest_sequence(problem, rng, batch):
 
 @pytest.mark.points(0.25)
 def test_attention_of_large_tokens(problem, rng):
-    """CausalAttention is right for tokens near 1e12"""
+    """CausalAttention is correct for tokens near 1e12"""
     x, weights = rng.normal(2, 4, 3), example.random_weights(rng, 3)
-    # The score of two tokens is the product of their first entries, times -1. It is far below 0 for
-    # the first token with itself. No two scores of a row are so near that rounding decides.
+    # The score of two tokens is minus the product of their first entries. For the first token with
+    # itself, it is far below 0. The scores of a row differ by more than the rounding errors.
     x[..., 0] = torch.tensor([-2.0, 3.0, 1.0, -1.0])
     first = torch.tensor([1.0, 0.0, 0.0]).diag()
     weights |= {"query.weight": first, "key.weight": -first}
@@ -358,7 +359,7 @@ def test_attention_of_large_tokens(problem, rng):
 
 
 def attention_call(problem, rng, batch=2, length=4, n_embd=3, dtype=torch.float32):
-    """Return a call of a CausalAttention."""
+    """Return a `robust.Call` of a CausalAttention with random arguments."""
     weights = example.random_weights(rng, n_embd, dtype=dtype)
     x = rng.normal(batch, length, n_embd, dtype=dtype)
     return robust.Call(
@@ -368,7 +369,7 @@ def attention_call(problem, rng, batch=2, length=4, n_embd=3, dtype=torch.float3
         lambda x: oracles.output(x.double(), weights).to(dtype),
         weights=weights,
         slopes=partial(oracles.slopes, x, weights),
-        # bfloat16 has three digits, and five products lose more than one of them.
+        # bfloat16 has three digits, and five products make more than the last one wrong.
         near={"rtol": 0.2, "atol": 0.2} if dtype == torch.bfloat16 else {},
     )
 
@@ -376,7 +377,7 @@ def attention_call(problem, rng, batch=2, length=4, n_embd=3, dtype=torch.float3
 @pytest.mark.points(1.25)
 @robust.parts("bfloat16", *robust.COMMON)
 def test_attention_in_use(problem, rng, part):
-    """CausalAttention follows the rules that hold in every problem"""
+    """CausalAttention follows the rules for all problems"""
     make = partial(attention_call, problem, rng)
     robust.check_part(part, rng, make, sizes="batch length n_embd", other={"length": 5})
 
@@ -384,7 +385,7 @@ def test_attention_in_use(problem, rng, part):
 @pytest.mark.points(0.25)
 @pytest.mark.inspection_only
 def test_attention_is_your_own(problem, rng):
-    """CausalAttention is written without PyTorch's attention functions and modules"""
+    """CausalAttention does not call PyTorch's attention functions and modules"""
     x = rng.normal(2, 3, 6)
     checks.check_form(problem.CausalAttention(6, 4)(x.clone()), x, "CausalAttention(6, 4)(x)")
 
@@ -396,7 +397,7 @@ from shared.oracles import modules  # noqa: E402
 
 
 def cases(rng):
-    """Yield a description, scores and a mask of other sizes."""
+    """Yield triples of other sizes: a description, scores and a mask."""
     shapes = [
         ((3, 8), (8,)),
         ((6, 5), (1, 5)),
@@ -422,14 +423,14 @@ def cases(rng):
 
 
 def both(solution, problem, weights, n_positions):
-    """Return the reference's CausalAttention and the student's, both with these weights."""
+    """Return the reference's and the student's CausalAttention, both with these weights."""
     sizes = (len(weights["query.weight"]), n_positions, "query.bias" in weights)
     right = modules.build(weights, solution.CausalAttention, *sizes)
     return right, make_attention(problem, weights, n_positions)
 
 
 def check_causal_mask(problem, solution, seq_len):
-    """Compare two masks of this size with the reference's."""
+    """Compare the results of two calls of causal_mask with the reference."""
     for actual in answers(problem.causal_mask, [{"seq_len": seq_len}] * 2):
         expected = solution.causal_mask(seq_len)
         checks.check_that(actual, oracles.is_mask, f"causal_mask({seq_len})", expected)
@@ -438,7 +439,7 @@ def check_causal_mask(problem, solution, seq_len):
 @pytest.mark.points(1.25)
 @pytest.mark.parametrize("seq_len", [1, 4, 5, 6, 8, 13, 17, 130, 1030])
 def test_hidden_causal_mask(problem, solution, seq_len):
-    """causal_mask is right for other sizes"""
+    """causal_mask is correct for other sizes"""
     check_causal_mask(problem, solution, min(seq_len, 300))
     if seq_len > 300:
         with checks.may_be_skipped(f"causal_mask({seq_len})") as skip:
@@ -448,7 +449,7 @@ def test_hidden_causal_mask(problem, solution, seq_len):
 
 @pytest.mark.points(1)
 def test_hidden_masked_softmax(problem, solution, rng):
-    """masked_softmax is right for other sizes and masks, and so are its gradients"""
+    """masked_softmax is correct for other sizes and masks, and so are its gradients"""
     calls = [
         (f"masked_softmax(scores, mask) with {what}", {"scores": scores.detach(), "mask": mask})
         for what, scores, mask in cases(rng)
@@ -477,7 +478,7 @@ SIZE_NAMES = ("shape", "n_positions", "bias")
 @pytest.mark.points(4)
 @pytest.mark.parametrize(SIZE_NAMES, SIZES, ids=str)
 def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
-    """CausalAttention is right for other sizes, in training and in evaluation"""
+    """CausalAttention is correct for other sizes, in training and in evaluation"""
     weights, x = example.random_weights(rng, shape[-1], bias=bias), rng.normal(*shape)
     right, module = both(solution, problem, weights, n_positions)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias})(x) with x of shape {shape}"
@@ -487,7 +488,7 @@ def test_hidden_attention(problem, solution, rng, shape, n_positions, bias):
 @pytest.mark.points(1.5)
 @pytest.mark.parametrize(SIZE_NAMES, SIZES[::2], ids=str)
 def test_hidden_attention_gradients(problem, solution, rng, shape, n_positions, bias):
-    """Gradients of CausalAttention are right for other sizes"""
+    """Gradients of CausalAttention are correct for other sizes"""
     weights = example.random_weights(rng, shape[-1], bias=bias)
     call = f"CausalAttention({shape[-1]}, {n_positions}, bias={bias})(x) with x of shape {shape}"
     case = (call, {"x": rng.normal(*shape).requires_grad_()})
@@ -497,7 +498,7 @@ def test_hidden_attention_gradients(problem, solution, rng, shape, n_positions, 
 
 @pytest.mark.points(0.25)
 def test_hidden_long_sequence(problem, solution, rng):
-    """CausalAttention is right for a sequence of 400 tokens"""
+    """CausalAttention is correct for a sequence of 400 tokens"""
     right, module = both(solution, problem, example.random_weights(rng, 2), 400)
     call = "CausalAttention(2, 400)(x) with x of shape (1, 400, 2)"
     three_layers.check_long_sequence(right, module, rng.normal(1, 400, 2), call)
@@ -505,8 +506,8 @@ def test_hidden_long_sequence(problem, solution, rng):
 
 @pytest.mark.points(0.5)
 def test_hidden_numbers_of_any_size(problem, solution, rng):
-    """CausalAttention and its gradients are right for tokens, keys, values, scores of any size"""
-    # In float64, as float32 keeps too few digits of numbers near a million.
+    """CausalAttention and its gradients are correct for tokens, keys, values, scores of any size"""
+    # In float64, as float32 has few decimals near a million.
     tokens = rng.normal(2, 4, 6, dtype=torch.float64)
     for what, x, weights in example.large_numbers(
         tokens, example.random_weights(rng, 6, dtype=torch.float64)
@@ -519,8 +520,8 @@ def test_hidden_numbers_of_any_size(problem, solution, rng):
 
 @pytest.mark.points(0.75)
 def test_hidden_digits(problem, solution, rng):
-    """Weights, outputs and gradients keep all digits of float64"""
-    # Large numbers, so that some weights are less than a millionth.
+    """Weights, outputs and gradients have the precision of float64"""
+    # Use large numbers, so that some weights are below 1e-6.
     sizes = torch.tensor([1.0, 4, 16])[:, None, None]
     scores, x = (
         (rng.normal(3, 4, 5, dtype=torch.float64) * sizes).requires_grad_() for _ in range(2)
@@ -538,7 +539,7 @@ def test_hidden_digits(problem, solution, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_second_call(problem, solution, rng):
-    """Sequences of other lengths may follow each other, also after a ValueError"""
+    """Calls with sequences of different lengths are correct, also after a ValueError"""
     reference, student = both(solution, problem, example.random_weights(rng, 4), 5)
     results = []
     for shape in [(2, 5, 4), (3, 2, 4), (2, 6, 4), (1, 4, 4), (2, 1, 4), (2, 5, 4), (1, 3, 4)]:
@@ -557,6 +558,6 @@ def test_hidden_second_call(problem, solution, rng):
 @pytest.mark.parametrize("call", [masked_softmax_call, attention_call], ids=["function", "module"])
 @robust.parts("nothing changed", "second call")
 def test_hidden_in_use(problem, rng, call, part):
-    """For other sizes too, calls change no argument and do not depend on earlier calls"""
+    """For other sizes, too, calls change no argument and do not depend on earlier calls"""
     sizes = {"length": 5, "n_embd": 5} if call is attention_call else {"lead": (2, 1), "n": 3}
     robust.check_part(part, rng, partial(call, problem, rng, **sizes))

@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def dot_product_similarity(q: Tensor, k: Tensor) -> Tensor:
-    """Score every query against every key by their dot product.
+    """Return the dot product of every query with every key.
 
     Args:
         q: queries, shape (..., n, d).
@@ -21,12 +21,12 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     """Turn scores into weights that are positive and sum to 1 along one dimension.
 
     Args:
-        x: scores of any size, any shape, any float dtype. An entry of -inf gets the weight 0; a
-            slice in which every entry is -inf gives NaN.
+        x: scores of any magnitude, shape and float dtype. An entry of -inf has the weight 0. If
+            all entries of a slice are -inf, all weights of the slice are NaN.
         dim: the dimension along which the weights sum to 1.
 
     Returns:
-        Weights, of the shape and dtype of x.
+        Weights, with the shape and dtype of x.
     """
     # exp overflows above 88 in float32. A constant cancels in the quotient, so the largest entry
     # of each slice may go first; then every exponent is at most 0.

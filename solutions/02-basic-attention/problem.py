@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Average the values, weighted by how well each key answers each query.
+    """Return a weighted average of the values for each query.
 
     Args:
         q: queries, shape (..., n, d).
@@ -25,7 +25,7 @@ class SimpleAttention(nn.Module):
     """Self-attention with one head, without scaling and without a mask.
 
     Args:
-        n_embd: the embedding width C, of input and output.
+        n_embd: the embedding width C of the input and the output.
         bias: whether the three layers have a bias.
 
     Attributes:
@@ -42,7 +42,7 @@ class SimpleAttention(nn.Module):
         """Let every position of a sequence attend to all positions of that sequence.
 
         Args:
-            x: embeddings, shape (B, T, C), of any float dtype that the layers have too.
+            x: embeddings, shape (B, T, C), in the float dtype of the layers.
 
         Returns:
             softmax(q kᵀ) v, shape (B, T, C), in the dtype of x.

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 def scaled_dot_product_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Average the values, weighted by how well each query fits each key.
+    """Return a weighted average of the values for each query, with scaled scores.
 
     Args:
         q: queries, shape (..., n, d_k).
@@ -28,8 +28,8 @@ class ScaledAttention(nn.Module):
     """Self-attention with one head and scaled scores.
 
     Args:
-        n_embd: width of the embeddings, C.
-        bias: whether the three layers add a bias.
+        n_embd: the embedding width C.
+        bias: whether the three layers have a bias.
 
     Attributes:
         query: nn.Linear(n_embd, n_embd), from embeddings to queries.
@@ -61,10 +61,10 @@ def dot_product_variance(
     """Measure the variance of the dot products of random vectors.
 
     Args:
-        d_k: dimension of each vector; its entries are drawn from N(0, 1).
-        n_pairs: how many pairs of a query and a key to draw, at least 2.
+        d_k: the dimension of each vector. The entries are drawn from N(0, 1).
+        n_pairs: the number of (query, key) pairs to draw, at least 2.
         scaled: whether each dot product is divided by the square root of d_k.
-        generator: where the random numbers come from; None means torch's global generator.
+        generator: the source of random numbers; None means torch's global generator.
 
     Returns:
         The population variance of the n_pairs dot products, as a Python float.
