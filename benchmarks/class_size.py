@@ -1,13 +1,13 @@
-"""How fast a class is graded: a made-up class of any size, through the code of `grader grade`.
+"""Measure how fast `grader grade` grades a generated class of any size.
 
-Of all files in the class half are right variants and half are mistakes of the catalogue, and no two
-submissions are alike: in each, right files and wrong ones take turns. All of it is of part one.
-With `--problem 03` the class handed in that problem alone, as for an assignment. Printed are
+Half of the files in the class are correct variants, and half are known mistakes. They alternate
+within each submission. All submissions are different. They contain the problems of part one, or
+only problem 03 with `--problem 03`. The script prints
 
-- submissions per minute, all in: starting, grading the reference solutions, writing the reports
-- CPU seconds of all processes, for each submission and as a share of the cores' time
-- the memory of the trusted processes, after a tenth of the class and after all of it
-- beside it, in the same run: a fresh `python -m pytest --hidden` in each folder, for some
+- submissions per minute, including startup, grading of the reference solutions, and reports
+- CPU seconds of all processes, per submission and as a share of the time of all cores
+- the memory of the trusted processes, after a tenth of the class and after the whole class
+- for comparison, the time of a new `python -m pytest --hidden` in each folder, for some
   submissions of each kind
 
 Run it with `python benchmarks/class_size.py --submissions 60`; Linux only.
@@ -43,12 +43,12 @@ KINDS = ("the odd files wrong", "the even files wrong")
 
 
 def main() -> None:
-    """Make a class, grade it and print."""
+    """Generate a class, grade it and print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--submissions", type=int, default=24, help="the size of the class")
-    parser.add_argument("--jobs", type=int, default=default_jobs(), help="graded at a time")
-    parser.add_argument("--problem", help="the only one that was handed in")
-    parser.add_argument("--fresh", type=int, default=2, help="of each kind graded by pytest, too")
+    parser.add_argument("--submissions", type=int, default=24, help="number of submissions")
+    parser.add_argument("--jobs", type=int, default=default_jobs(), help="graded at the same time")
+    parser.add_argument("--problem", help="only problem of the submissions")
+    parser.add_argument("--fresh", type=int, default=2, help="of each kind also run by pytest")
     options = parser.parse_args()
     if min(options.submissions, options.jobs) < 1:
         parser.error("a class has at least one submission, and one is graded at a time")
@@ -71,11 +71,11 @@ def main() -> None:
 
 
 def make_class(course: Course, folder: Path, size: int, only: Problem | None) -> dict[str, str]:
-    """Write `size` submissions and return the kind of each; the same ones each time."""
+    """Write `size` submissions, the same in each run, and return the kind of each by its name."""
     problems = [only] if only else course.of_part("one")
     kinds = {f"student-{n + 1:05}": KINDS[n % len(KINDS)] for n in range(size)}
     for place, problem in enumerate(problems):
-        right, wrong = taken_in_turns(course, problem)
+        right, wrong = shuffled_files(course, problem)
         for number, name in enumerate(kinds):
             target = folder / name / problem.id / SUBMISSION_FILE
             target.parent.mkdir(parents=True)
@@ -83,30 +83,27 @@ def make_class(course: Course, folder: Path, size: int, only: Problem | None) ->
     return kinds
 
 
-def taken_in_turns(course: Course, problem: Problem) -> tuple[Iterator[bytes], Iterator[bytes]]:
-    """Return a problem's right files and its mistakes, each in an order of chance, for ever.
-
-    A file comes again only when all others have been taken, and then in another order.
-    """
+def shuffled_files(course: Course, problem: Problem) -> tuple[Iterator[bytes], Iterator[bytes]]:
+    """Return endless iterators over a problem's correct files and over its mistakes."""
     right = [path.read_bytes() for path in course.right_files(problem).values()]
     wrong = [mistake.source.encode() for mistake in mistakes_of(course, problem)]
-    return in_turns(right, Random(problem.id)), in_turns(wrong, Random(problem.id))
+    return shuffled(right, Random(problem.id)), shuffled(wrong, Random(problem.id))
 
 
-def in_turns(files: list[bytes], chance: Random) -> Iterator[bytes]:
-    """Yield the files for ever, each time in another order."""
+def shuffled(files: list[bytes], random: Random) -> Iterator[bytes]:
+    """Yield all files in random order, then all again in another order, without end."""
     while True:
-        yield from chance.sample(files, len(files))
+        yield from random.sample(files, len(files))
 
 
 def spread(kinds: dict[str, str], count: int) -> list[str]:
-    """Return `count` submissions of each kind, from all over the class."""
+    """Return about `count` submissions of each kind, spread evenly over the class."""
     by_kind = [[name for name in kinds if kinds[name] == kind] for kind in KINDS]
     return [name for names in by_kind for name in names[:: max(1, len(names) // count)][:count]]
 
 
 def counted(kinds: dict[str, str]) -> str:
-    """Say how many there are of each kind."""
+    """Return the number of submissions of each kind, as text."""
     return ", ".join(f"{count} with {kind}" for kind, count in Counter(kinds.values()).items())
 
 
@@ -115,14 +112,14 @@ def counted(kinds: dict[str, str]) -> str:
 
 @dataclass
 class Run:
-    """What grading the class took.
+    """Measurements of the grading of the class.
 
     Attributes:
-        wall: seconds, from the first step to the last report.
-        cpu: seconds of all processes.
-        tenth: how many submissions are a tenth of the class, rounded up.
-        memory: by number of results, the MB of each trusted process at that time.
-        at: by number of results, the seconds since the start.
+        wall: seconds from the start to the last report.
+        cpu: CPU seconds of all processes.
+        tenth: a tenth of the number of submissions, rounded up.
+        memory: MB of each trusted process, by the number of results at that time.
+        at: seconds since the start, by the number of results at that time.
     """
 
     tenth: int
@@ -133,7 +130,7 @@ class Run:
 
 
 def grade(course: Course, folder: Path, size: int, jobs: int, only: Problem | None) -> Run:
-    """Grade the class as `grader grade` does, and watch."""
+    """Grade the class as `grader grade` does, and measure time and memory."""
     run = Run(math.ceil(size / 10))
     started, cpu = time.monotonic(), cpu_seconds()
 
@@ -142,7 +139,7 @@ def grade(course: Course, folder: Path, size: int, jobs: int, only: Problem | No
         done = len(run.at) + 1
         run.at[done] = time.monotonic() - started
         if done in (run.tenth, size):
-            run.memory[done] = [resident_mb(process) for process in trusted()]
+            run.memory[done] = [resident_mb(process) for process in trusted_processes()]
         print(f"\r{done} of {size}", end="\n" if done == size else "", file=sys.stderr, flush=True)
 
     grade_class(
@@ -158,11 +155,11 @@ def grade(course: Course, folder: Path, size: int, jobs: int, only: Problem | No
     return run
 
 
-def trusted() -> list[int]:
-    """Return the processes of the grader that hold tests: this one, and those that grade.
+def trusted_processes() -> list[int]:
+    """Return the ids of the trusted processes: this process, and those that grade.
 
-    These are in the session of the process that they were forked from; what runs students' code
-    has others.
+    The processes that grade are in the session of the process that forked them. The processes
+    that run students' code have sessions of their own.
     """
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     pool = [int(id) for id in descendants() if str(os.getsid(int(id))) in {*children} - {id}]
@@ -170,23 +167,23 @@ def trusted() -> list[int]:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU time of this process, of those that ended, and of those that live."""
+    """Return the CPU seconds of this process and of all its descendants, also those that ended."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     living = sum(map(_ticks, descendants())) / os.sysconf("SC_CLK_TCK")
     return time.process_time() + ended.ru_utime + ended.ru_stime + living
 
 
 def _ticks(process: str) -> int:
-    """Return user and system time of a process, and of its own children that ended."""
-    with suppress(OSError):  # it has ended meanwhile
+    """Return the clock ticks used by a process and by its children that ended."""
+    with suppress(OSError):  # the process has ended in the meantime
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return sum(int(field) for field in fields[11:15])
     return 0
 
 
 def descendants(process: str = "self") -> Iterator[str]:
-    """Yield the ids of the processes that live and that this one started, or they did."""
-    with suppress(OSError):  # it has ended meanwhile
+    """Yield the ids of the running children of a process, and of their running descendants."""
+    with suppress(OSError):  # the process has ended in the meantime
         for thread in Path(f"/proc/{process}/task").iterdir():
             for child in (thread / "children").read_text().split():
                 yield child
@@ -194,26 +191,29 @@ def descendants(process: str = "self") -> Iterator[str]:
 
 
 def resident_mb(process: int) -> float:
-    """Return the memory of a process that is in use."""
+    """Return the resident memory of a process in MB."""
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
     return 0.0
 
 
-# Beside it
+# Comparison with pytest
 
 
 @dataclass
 class Spent:
-    """Seconds that something took."""
+    """Wall time and CPU time in seconds."""
 
     wall: float
     cpu: float
 
 
 def fresh(problems: list[Problem], root: Path, name: str) -> Spent:
-    """Run each problem's tests in a Python of their own; `root` is a copy of the course."""
+    """Run the tests of each problem on a submission, each in a new Python process.
+
+    `root` is a copy of the course, and `name` is the submission.
+    """
     for problem in problems:
         handed_in = root.parent / "class" / name / problem.id / SUBMISSION_FILE
         shutil.copy(handed_in, root / "problems" / problem.id)
@@ -224,10 +224,10 @@ def fresh(problems: list[Problem], root: Path, name: str) -> Spent:
 
 
 def fresh_pytest(root: Path, problems: list[Problem]) -> int:
-    """Run all tests of some problems on what is in the course at `root`; return the exit status."""
+    """Run all tests of some problems in the course at `root`, and return the exit status."""
     folders = [f"problems/{problem.id}" for problem in problems]
     command = [sys.executable, "-m", "pytest", "-q", "--hidden", *folders]
-    # With one thread, as the others: more would spend CPU time on waiting for each other.
+    # Use one thread, as the grader does. More threads would waste CPU time waiting for each other.
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.run(
         command, cwd=root, env=environment, check=False, stdout=subprocess.DEVNULL
@@ -235,7 +235,7 @@ def fresh_pytest(root: Path, problems: list[Problem]) -> int:
 
 
 def copy_with_solutions(course: Course, root: Path) -> Path:
-    """Copy the course into `root`, with each solution in the place of the stub."""
+    """Copy the course into `root`, and replace each stub by the solution."""
     for name in ("problems", "solutions"):
         shutil.copytree(course.root / name, root / name)
     for name in ("pyproject.toml", "course.toml"):
@@ -245,11 +245,11 @@ def copy_with_solutions(course: Course, root: Path) -> Path:
     return root
 
 
-# What came out
+# Results
 
 
 def report(run: Run, size: int) -> None:
-    """Print what grading took."""
+    """Print the measurements of the grading."""
     cores = default_jobs()
     print(f"  submissions per minute  {60 * size / run.wall:7.1f}   ({run.wall:.0f} s, all in)")
     if under_way := seconds_under_way(run, size):
@@ -262,13 +262,13 @@ def report(run: Run, size: int) -> None:
 
 
 def seconds_under_way(run: Run, size: int) -> float:
-    """Return the seconds for each submission after the first tenth; 0 if there were no more."""
+    """Return the seconds per submission after the first tenth of the class, or 0 without any."""
     rest = size - run.tenth
     return (run.at[size] - run.at[run.tenth]) / rest if rest else 0.0
 
 
 def report_fresh(run: Run, kinds: dict[str, str], taken: list[tuple[str, Spent]]) -> None:
-    """Print what pytest took, and the ratios."""
+    """Print the time of pytest, and the ratios of pytest to the grader."""
     wall = sum(spent.wall for _, spent in taken) / len(taken)
     cpu = sum(spent.cpu for _, spent in taken) / len(taken)
     print(f"A fresh pytest for each, one at a time; {len(taken)} of them")

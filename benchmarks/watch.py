@@ -1,9 +1,9 @@
-"""How soon a save is answered: `grader watch` beside a new `python -m pytest`, in one run.
+"""Measure the time from a save to the report: `grader watch` compared with a new pytest process.
 
     uv run python benchmarks/watch.py [PROBLEM]
 
-Both test the same file in a released copy of the course, in turns, so that whatever else the
-machine does slows both. The time of a save ends when the whole report is printed.
+Both test the same file in a released copy of the course. They run alternately, so that other load
+on the machine affects both. The time ends when the whole report is printed.
 """
 
 from __future__ import annotations
