@@ -29,6 +29,6 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
         Weights, with the shape and dtype of x.
     """
     # exp overflows above 88 in float32. A constant cancels in the quotient, so the largest entry
-    # of each slice may go first; then every exponent is at most 0.
+    # of each slice may be subtracted first. Then no exponent is above 0.
     exponentials = torch.exp(x - x.amax(dim, keepdim=True))
     return exponentials / exponentials.sum(dim, keepdim=True)

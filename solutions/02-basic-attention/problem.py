@@ -16,7 +16,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         softmax(q kᵀ) v, shape (..., n, d_v).
     """
     attention_scores = q @ k.mT  # (..., n, m)
-    # Each query shares out a weight of 1 among the keys, and the keys are the last dimension.
+    # For each query, the weights of all keys sum to 1. The keys are the last dimension.
     attention_weights = torch.softmax(attention_scores, dim=-1)  # (..., n, m)
     return attention_weights @ v  # (..., n, d_v)
 

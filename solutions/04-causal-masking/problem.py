@@ -32,8 +32,8 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
         Weights, with the shape and dtype of scores. Masked weights are exactly 0, and the weights
         of each row sum to 1. Gradients are finite for any masked scores.
     """
-    # -inf lies below every score, so its weight is 0 whatever the others are. A large negative
-    # number such as -1e9 would win where all allowed scores lie lower still.
+    # -inf is below every score, so its weight is always 0. A number such as -1e9 would get the
+    # weight if all allowed scores were lower.
     return torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)
 
 
@@ -57,8 +57,8 @@ class CausalAttention(nn.Module):
         self.query = nn.Linear(n_embd, n_embd, bias=bias)
         self.key = nn.Linear(n_embd, n_embd, bias=bias)
         self.value = nn.Linear(n_embd, n_embd, bias=bias)
-        # A buffer moves to the GPU with the module, and no optimizer touches it. It holds nothing
-        # learnt, so it needn't be saved.
+        # A buffer moves to the GPU with the module and is not trained. The mask can be computed
+        # again, so it is not saved.
         self.register_buffer("mask", causal_mask(n_positions), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:

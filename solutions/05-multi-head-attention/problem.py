@@ -17,8 +17,8 @@ def split_heads(x: Tensor, n_head: int) -> Tensor:
         Shape (B, n_head, T, C // n_head): head 0 holds the first C // n_head entries of each token,
         head 1 the next ones, and so on.
     """
-    # Cut first, then let positions and heads change places. Reshaping straight to the final shape
-    # would give a head pieces of different tokens.
+    # Split first, then swap positions and heads. A direct reshape to the final shape would put
+    # entries of different tokens into one row.
     slices = x.unflatten(-1, (n_head, -1))  # (B, T, n_head, head_dim)
     return slices.transpose(1, 2)  # (B, n_head, T, head_dim)
 
@@ -48,7 +48,7 @@ def attention_weights(q: Tensor, k: Tensor, causal: bool) -> Tensor:
     """
     scores = q @ k.mT / math.sqrt(q.shape[-1])  # (..., T, T)
     if causal:
-        # Made for the length at hand, so no longest length has to be chosen beforehand.
+        # The mask is created for this length, so no maximum length has to be chosen.
         future = torch.ones_like(scores, dtype=torch.bool).triu(1)
         scores = scores.masked_fill(future, -math.inf)
     return scores.softmax(-1)

@@ -53,7 +53,7 @@ def gelu(x: Tensor) -> Tensor:
     Returns:
         A tensor of the same shape.
     """
-    # The cube of a very large number is inf, and tanh of that is 1, so nothing has to be cut.
+    # The cube of a very large number is inf, and tanh(inf) is 1. So no number has to be clipped.
     bent = torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
     return 0.5 * x * (1 + bent)
 

@@ -112,15 +112,15 @@ class GPT(nn.Module):
             }
         )
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
-        self.lm_head.weight = self.transformer["wte"].weight  # one table, used at both ends
+        self.lm_head.weight = self.transformer["wte"].weight  # shared by input and output
         self.apply(self._start)
-        # Each block adds to the residual stream twice. Smaller steps keep its size as it deepens.
+        # Each block adds to the residual stream twice. Smaller weights limit its growth.
         for name, weight in self.named_parameters():
             if name.endswith("c_proj.weight"):
                 nn.init.normal_(weight, std=0.02 / math.sqrt(2 * config.n_layer))
 
     def _start(self, module: nn.Module) -> None:
-        """Give a layer the weights that it starts from."""
+        """Initialize the weights of a layer."""
         if isinstance(module, nn.Linear | nn.Embedding):
             nn.init.normal_(module.weight, std=0.02)
         if isinstance(module, nn.Linear) and module.bias is not None:

@@ -30,20 +30,19 @@ def kv_cache_bytes(
 
 
 def split_heads(x: Tensor, n_head: int) -> Tensor:
-    """Return (B, n_head, t, head_dim): each head's slice of every token of x (B, t, C)."""
+    """Split x of shape (B, t, C) into heads of shape (B, n_head, t, head_dim)."""
     return x.unflatten(-1, (n_head, -1)).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Return (B, t, C): the slices of all heads, side by side again."""
+    """Merge heads of shape (B, n_head, t, head_dim) into a tensor of shape (B, t, C)."""
     return x.transpose(1, 2).flatten(2)
 
 
 def causal_mask(n_new: int, length: int, device: torch.device) -> Tensor:
-    """Return which of all keys each new token may see: bool, shape (n_new, length).
+    """Return a bool mask of shape (n_new, length), True where a new token may attend to a key.
 
-    It is a triangle moved to the right by the length of the past: new token i is at position
-    length - n_new + i. For one new token all of it is True.
+    New token i is at position length - n_new + i. For one new token, all entries are True.
     """
     return torch.ones(n_new, length, dtype=torch.bool, device=device).tril(length - n_new)
 
@@ -82,7 +81,7 @@ class CachedAttention(nn.Module):
         """
         q, k, v = (split_heads(part, self.n_head) for part in self.c_attn(x).chunk(3, dim=-1))
         if past is not None:
-            # New tensors, because the caller may continue the same past in another way, too.
+            # These are new tensors, because the caller may also continue the past in another way.
             k = torch.cat([past[0], k], dim=-2)
             v = torch.cat([past[1], v], dim=-2)
         mask = causal_mask(q.shape[-2], k.shape[-2], x.device)

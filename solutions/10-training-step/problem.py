@@ -42,7 +42,7 @@ def attention_backward(
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
     weights = scores.softmax(-1)
-    # A masked score has the weight 0, so nothing comes back through it.
+    # A masked score has the weight 0, so its gradient is 0.
     grad_scores = softmax_backward(weights, grad @ v.mT) * scale
     return grad_scores @ k, grad_scores.mT @ q, weights.mT @ grad
 
@@ -60,7 +60,7 @@ def cross_entropy_backward(logits: Tensor, targets: Tensor) -> Tensor:
     """
     counts = (targets != -100).unsqueeze(-1)  # (..., 1)
     right = F.one_hot(targets.clamp(min=0), logits.shape[-1])
-    # What doesn't count is 0; the mean gives each of the others the same share.
+    # Ignored targets have the gradient 0. The mean divides all other gradients by their number.
     return torch.where(counts, logits.softmax(-1) - right, 0) / counts.sum()
 
 
@@ -150,7 +150,7 @@ class AdamW:
             mean, square = self.means[i], self.squares[i]
             mean.mul_(beta1).add_(p.grad, alpha=1 - beta1)
             square.mul_(beta2).addcmul_(p.grad, p.grad, value=1 - beta2)
-            # Both began at 0, so the first means are too small by these.
+            # Both means began at 0, so the first means are too small by these factors.
             mean_hat = mean / (1 - beta1 ** self.steps[i])
             square_hat = square / (1 - beta2 ** self.steps[i])
             p *= 1 - self.lr * self.weight_decay
