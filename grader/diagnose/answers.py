@@ -26,10 +26,11 @@ def attempt(function: Callable[[], object]) -> Answer:
     """Call student code and return a description of its return value or exception.
 
     Args:
-        function: calls the student's code; returns a tensor, an array, a number or a bool.
+        function: a function that calls student code and returns a tensor, an array, a number or a
+            bool.
 
     Raises:
-        DoesNotEnd: the call exceeds the caller's time limit.
+        DoesNotEnd: the time limit of the caller is exceeded.
     """
     try:
         with torch.enable_grad():  # an earlier call may have disabled gradients
@@ -61,7 +62,7 @@ def answer_of(value: object) -> Answer:
 
 @cache
 def _sum_weights(length: int) -> list[Array]:
-    """Return the fixed weights for each weighted sum of `length` entries."""
+    """Return an array of fixed weights for each weighted sum. Each array has `length` entries."""
     places = numpy.arange(length, dtype=numpy.float64)
     return [numpy.sin((places + 1) * (1.3 + number) + number) for number in range(_PROJECTIONS)]
 

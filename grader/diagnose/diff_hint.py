@@ -60,7 +60,7 @@ def diff_hints(
 def _observations(
     got: Array, want: Array, wrong: Array, sizes: Mapping[str, int], exactness: float
 ) -> Iterator[Evidence]:
-    """Yield evidence about a wrong answer; simple patterns come before complicated patterns."""
+    """Yield evidence about a wrong answer, with simple patterns first."""
     related = next(iter(relations(got, want)), None)
     factor = _factor(got, want, sizes)
     looks = [
@@ -94,7 +94,7 @@ def _not_finite(got: Array, want: Array) -> str | None:
 
 
 def _factor(got: Array, want: Array, sizes: Mapping[str, int], near: float = 1e-5) -> str | None:
-    """If every wrong entry is the same multiple of the right entry, return the factor's name."""
+    """Return the name of the factor if all entries are wrong by the same factor, or None."""
     if want.size < 2:
         return None  # any two numbers differ by some factor
     scale = (got * want).sum() / (want * want).sum()
@@ -149,7 +149,7 @@ def _elsewhere_in_rows(got: Array, want: Array) -> str | None:
 
 
 def _is_mask(entries: Array) -> bool:
-    """Return whether all entries are 0, 1 or infinite, so that a wrong order is never certain."""
+    """Return whether all entries are 0, 1 or infinite. Moved entries cannot be recognized then."""
     return bool(numpy.isin(entries, [0, 1, -numpy.inf, numpy.inf]).all())
 
 
@@ -211,7 +211,7 @@ def _symmetric_scores(got: Array, want: Array, exactness: float) -> str | None:
 
 
 def _are_scores_symmetric(weights: Array) -> bool:
-    """Return whether the scores are symmetric that softmax converts to `weights`.
+    """Return whether `weights` is the softmax of a symmetric matrix of scores.
 
     Each row of scores equals the logarithms of the weights plus a constant.
     """
@@ -224,7 +224,7 @@ def _are_scores_symmetric(weights: Array) -> bool:
 def _without_zero_columns(got: Array, want: Array) -> tuple[Array, Array]:
     """Remove the columns that are 0 in both arrays.
 
-    If `got` contains other numbers where a column of `want` is 0, return both arrays unchanged.
+    If a column is 0 only in `want`, return both arrays unchanged.
     """
     used = (want != 0).reshape(-1, want.shape[-1]).any(0)
     return (got, want) if got[..., ~used].any() else (got[..., used], want[..., used])
@@ -237,7 +237,7 @@ def _weights(scores: Array) -> Array:
 
 
 _CONSTANTS = {"ln 2": math.log(2), "1/ln 2": 1 / math.log(2)}
-"""The factors of the scores if powers of 2 are used instead of powers of e, or e instead of 2."""
+"""The factors of the scores if softmax uses powers of 2 instead of powers of e, or vice versa."""
 
 
 def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4) -> str:

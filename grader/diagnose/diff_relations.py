@@ -101,8 +101,8 @@ def _slices(entries: Array, dim: int) -> Array:
 def _order(got: Array, want: Array) -> list[int | None]:
     """Return, for each row of `got`, the index of the equal row of `want`.
 
-    The index is None if no row of `want` is equal. The list is empty if the rows of `want` are too
-    similar or too many.
+    The index is None if no row of `want` is equal. The list is empty if two rows of `want` are
+    equal, or if there are too many rows or too few numbers.
     """
     if not 2 <= len(want) <= _MOST_SLICES or len(numpy.unique(want)) < 2 * len(want):
         return []
@@ -135,9 +135,9 @@ def _order_sentences(order: list[int | None], dim: int, dims: int) -> Iterator[s
 
 
 def _is_shift(order: list[int | None]) -> bool:
-    """Return whether every row is its right predecessor, or every row its right successor.
+    """Return whether all rows are moved down by one place, or all rows are moved up by one place.
 
-    The first or the last row, which has no such neighbor, may differ.
+    The first row may be anything if rows are moved down, and the last row if they are moved up.
     """
     count = len(order)
     down, up = order[1:] == list(range(count - 1)), order[:-1] == list(range(1, count))
@@ -218,7 +218,7 @@ def _clipped(got: Array, want: Array) -> Iterator[str]:
 
 
 def _dropped(got: Array, want: Array) -> Iterator[str]:
-    """Detect dropout: some numbers are 0, and all other numbers are multiplied by one factor."""
+    """Detect dropout: some numbers are 0, and all others are multiplied by the same factor."""
     kept = (got != 0) & (want != 0)
     lost = (got == 0) & (want != 0)
     if int(lost.sum()) < 2 or int(kept.sum()) < _FEWEST:

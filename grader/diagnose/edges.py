@@ -20,7 +20,7 @@ from grader.diagnose.numbers import numbers
 from grader.diagnose.probe import Question
 
 _SMALL = 2.0**-20
-"""The size of upstream gradients, which are so small that gradient clipping keeps them."""
+"""The size of upstream gradients. Code that clips gradients does not change such small ones."""
 
 _KINDS: tuple[type, ...] = (Tensor, bool, float, int, type(None), tuple, list)
 
@@ -29,7 +29,7 @@ RunOnTensors = Callable[..., Any]
 
 
 def first(value: Any) -> Any:
-    """Return the first element of a tuple or list. Return any other value unchanged."""
+    """Return the first element of a nonempty tuple or list. Return any other value unchanged."""
     return value[0] if isinstance(value, tuple | list) and value else value
 
 
@@ -60,7 +60,7 @@ def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
     """
     if not output.requires_grad:
         return None
-    # Without the weighted sum, autograd.grad would need grad_outputs and import sympy.
+    # With the argument grad_outputs instead of this sum, autograd.grad would import sympy.
     with torch.enable_grad():  # student code may have disabled gradients
         loss = (output * (size * numbers(*output.shape, start=0.7))).sum()
     (slopes,) = torch.autograd.grad(loss, by, retain_graph=True, allow_unused=True)
@@ -84,8 +84,8 @@ def varies(call: Callable[[], Any]) -> bool:
     Return False if a call raises an exception other than NotImplementedError.
 
     Args:
-        call: returns an output with at least a hundred numbers that dropout can drop. Of only a
-            few numbers, two calls might drop the same ones by chance.
+        call: returns an output with at least a hundred numbers that dropout can drop. If there
+            are only a few numbers, two calls may drop the same numbers by chance.
     """
     try:
         one, other = (first(call()).nan_to_num() for _ in range(2))
@@ -117,7 +117,7 @@ def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
 
 
 def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
-    """Call a module twice without gradients; return whether the first result is overwritten."""
+    """Return whether the second of two calls without gradients overwrites the first result."""
     results = Results()
     with torch.no_grad():
         for argument in (x, other):
@@ -141,7 +141,7 @@ def starts_alike(make: Callable[[], nn.Module]) -> bool:
 def linear_sizes(module: nn.Module, *names: str) -> list[list[float]]:
     """Return [in_features, out_features, bias] of each named linear layer.
 
-    The bias is 1 or 0. For a missing layer or another module, return [-1, -1, -1].
+    The bias is 1 or 0. For a layer that is missing or not linear, return [-1, -1, -1].
     """
     layers = [getattr(module, name, None) for name in names]
     return [
@@ -153,7 +153,10 @@ def linear_sizes(module: nn.Module, *names: str) -> list[list[float]]:
 
 
 def dropout_rates(module: nn.Module, *names: str) -> list[float]:
-    """Return the rate of each named dropout module, or -1 for a missing or another module."""
+    """Return the rate of each named dropout layer.
+
+    The rate is -1 for a layer that is missing or is not nn.Dropout.
+    """
     layers = [getattr(module, name, None) for name in names]
     return [float(each.p) if isinstance(each, nn.Dropout) else -1.0 for each in layers]
 
@@ -199,7 +202,7 @@ def of_function(
     """Return the edge questions of a function.
 
     Args:
-        run: calls the student's function with positional tensors.
+        run: calls the student's function with its arguments, which are positional tensors.
         arguments: ordinary arguments, by name. Floating-point tensors are float64.
         large: the factor for the arguments of the question about large numbers. If it is 0, this
             question is omitted.

@@ -25,10 +25,10 @@ A family is a group of mistakes that replace the same lines of a right file:
     # the queries are compared with themselves instead of the keys
     +    scores = q @ q.mT
 
-The head of a family contains a title and the right file that all members edit. The family's nudge
-is the nudge of each member that has none. The head of a member contains only its name. The `+`
+The head of a family contains a title and the right file that all members edit. A member without a
+nudge gets the family's nudge. The head of a member contains its name and no right file. The `+`
 lines of a member before its first `@` are added to the family's block. A member may also have
-blocks of its own, which begin with `@`.
+additional blocks, which begin with `@`.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def apply(edit: Edit, source: str) -> str:
 
 
 def _place_of(block: Block, lines: list[str], edit: Edit) -> int:
-    """Return the index of the line at which the old lines of a block begin."""
+    """Return the index in `lines` at which the old lines of a block begin."""
     starts = [n for n, line in enumerate(lines) if line == block.old[0]]
     starts = [n for n in starts if tuple(lines[n : n + len(block.old)]) == block.old]
     if len(starts) == 1:
@@ -265,7 +265,7 @@ def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
 def _parts(
     lines: _Lines, place: str, common: _Lines | None = None
 ) -> tuple[list[str], list[_Lines]]:
-    """Return the sentences and the blocks below a head. Each block begins with its '@' line.
+    """Return the sentences and the blocks below a head. Each block begins with a line '@'.
 
     Args:
         lines: the lines below the head.

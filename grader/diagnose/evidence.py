@@ -15,7 +15,7 @@ from grader.diagnose.probe import owner
 
 
 class Certainty(IntEnum):
-    """The certainty of a sentence of evidence."""
+    """The certainty of a sentence about a wrong answer."""
 
     SOME = 1
     """The sentence describes some numbers of an answer. Such numbers may have many causes."""
@@ -107,7 +107,7 @@ def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
 
 
 def _is_redundant(each: Evidence, earlier: Evidence) -> bool:
-    """Return whether the sentence of `each` adds nothing to an earlier sentence.
+    """Return whether the sentence of `each` adds nothing to the sentence of `earlier`.
 
     A sentence that explains every number of an answer also explains wrong sums and places. A
     missing layer of a class explains the other wrong answers of the class.

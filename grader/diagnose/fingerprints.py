@@ -61,8 +61,8 @@ class Fingerprints:
         reference: the right answers, by part.
         mistakes: the known mistakes.
         texts: the text about each mistake, by its name.
-        right: the variants that have the same answers as the reference, as a mapping from the
-            variant's name to a hash of the questions and its code.
+        right: a hash for each variant that has the same answers as the reference, by the variant's
+            name. The hash changes if the questions or the variant's code change.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)

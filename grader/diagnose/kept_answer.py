@@ -100,7 +100,7 @@ def alike(a: Answer, b: Answer) -> bool:
 
     Use this comparison for edge questions, where versions of one mistake give different numbers.
     Any two exceptions are alike. Two tensors of the same shape are alike if both contain NaN or
-    infinity. An exception is not like None, which means that the gradient is missing.
+    infinity. An exception and None are not alike. None is the answer for a missing gradient.
     """
     if a.instead or b.instead:
         return a.stops == b.stops and bool(a.instead and b.instead)

@@ -18,7 +18,7 @@ that the set changes. The matcher tries to explain the answers in four steps:
 3. all answers to ordinary questions, including exceptions;
 4. the remaining answers to edge questions, except in parts with an unknown mistake.
 
-Steps 2 and 3 follow only if the steps before them find nothing. Exceptions and NaN are not numbers.
+Steps 2 and 3 are skipped if an earlier step finds a set. Exceptions and NaN are not numbers.
 In steps 3 and 4, the student's code must reproduce all wrong answers of a mistake.
 """
 
@@ -191,8 +191,8 @@ def _agree(question: ProbeKey, one: Answer, other: Answer) -> bool:
 def _contradict(one: Answer, other: Answer) -> bool:
     """Return whether two answers contradict each other.
 
-    Two different numbers contradict each other. So do a forbidden call and any other answer. Other
-    exceptions contradict no answer, as they may result from a version of the same mistake.
+    Two different numbers contradict each other. A forbidden call contradicts any other answer. Any
+    other exception contradicts no number, because a version of the same mistake may raise it.
     """
     if FORBIDDEN in (one.instead, other.instead):
         return one.instead != other.instead
@@ -205,7 +205,7 @@ def _is_number(answer: Answer) -> bool:
 
 
 def _of_parts(matches: list[Match], ordinary: ProbeKeys, wrong: ProbeKeys) -> list[Explanation]:
-    """Return the mistakes that explain all numbers of one part, for each part separately."""
+    """Return the mistakes that explain all numbers of a part. Consider each part separately."""
     return [
         replace(each, is_whole=False)
         for part in sorted({part for part, _ in ordinary})

@@ -70,7 +70,7 @@ def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -
 def _evidence(
     explained: list[Explanation], wrong: Mapping[str, Answers], known: Fingerprints
 ) -> list[Evidence]:
-    """Return the evidence about all functions and classes. Report each mistake once."""
+    """Return the evidence about all functions and classes. Each mistake is reported once."""
     counts = Counter(match.mistake.name for each in explained for match in each.matches)
     named: dict[tuple[str, ...], list[tuple[Explanation, list[KnownMistake]]]] = {}
     for each in explained:
@@ -109,7 +109,7 @@ def _likeliest(
 
 
 def _is_written(answers: Answers) -> bool:
-    """Return whether the student has written the code that gave one of the wrong answers."""
+    """Return whether at least one of the wrong answers is from code that is already written."""
     values = (*answers.main.values(), *answers.edges.values())
     return any(f"!{answer.instead}" not in _NOT_WRITTEN for answer in values)
 
@@ -152,7 +152,7 @@ def _evidence_of(
 
 
 def _calls(part: str, other: str, known: Fingerprints) -> bool:
-    """Return whether `part` seems to call the earlier part `other`: a mistake changes both."""
+    """Return whether `part` seems to call `other`, an earlier part that a mistake also changes."""
     order = [*known.reference]
     return order.index(other) < order.index(part) and any(
         part in mistake.deviations and other in mistake.deviations for mistake in known.mistakes
@@ -166,8 +166,8 @@ def _sentence(
 
     Args:
         texts: the texts of the mistakes that cannot be distinguished.
-        parts: the parts with the mistake. If the other functions call the first function, only the
-            first one may contain the mistake. So the sentence is about the first function.
+        parts: the parts with the mistake. The sentence is about the function of the first part,
+            because the other functions may only call this function.
         known: the fingerprints.
         is_callers: whether the mistake may be in a wrong function that the first function calls.
     """
@@ -225,7 +225,8 @@ def unnamed(
 def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[str, WrongAnswers]:
     """Return the wrong answers of the parts that are not in `named`.
 
-    Also omit a part of the same class as a named part if all its wrong answers are exceptions.
+    If a part of a class is in `named`, also omit the other parts of the class whose wrong answers
+    are all exceptions.
     """
     owners = {owner(part) for part in named}
     return {
@@ -236,7 +237,7 @@ def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[
 
 
 def kept_answers(texts: WrongAnswers) -> Answers:
-    """Convert the texts that `unnamed` returned for one part to answers."""
+    """Convert the texts that `unnamed` returns for one part to answers."""
     main = {q: Answer.read(text) for q, text in texts.items() if not q.startswith(EDGE)}
     edges = {q: Answer.read(text) for q, text in texts.items() if q.startswith(EDGE)}
     return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})
