@@ -1,12 +1,12 @@
 """Pictures for problem 01: the effect of a factor and of a shift on softmax.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the weights of your
-softmax; if one is wrong, a black line shows the expected weight. To choose other scores:
+softmax. At a wrong weight, a black line shows the expected weight. To choose other scores:
 `uv run python explore.py 4 1 0.5`. Without a display, or with `--save`,
 it writes the picture to pictures/my_softmax_scale.png.
 """
 
-# %% Six scores, or yours.
+# %% Use six scores, or the scores that you typed.
 import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
@@ -37,13 +37,13 @@ panels[0].set_ylim(0, 1.08)
 panels[0].set_ylabel("weight")
 pictures.save(figure, "softmax_scale")
 
-# The order of the weights never changes and each panel sums to 1, but the largest score gets more
-# and more: 0.25 of the weight, then 0.73, then 0.98. Only differences between scores count, and the
-# factor increases them. This is why the size of scores matters so much in problem 03.
+# The order of the weights never changes, and the weights of each panel sum to 1. But the weight of
+# the largest score grows: 0.25, then 0.73, then 0.98. Softmax depends only on the differences of
+# scores, and the factor increases them. So the size of scores is important in problem 03.
 
 # %% And what happens when the same number is added to every score?
 shifts = (0, 10, 1000)
-# In float64, as float32 rounds scores near 1000 to four digits after the point.
+# Use float64, as float32 rounds scores near 1000 to four decimals.
 shifted = scores.double() + torch.tensor(shifts)[:, None]  # (shifts, scores)
 expected = torch.softmax(shifted, dim=-1)
 pictures.yours(
@@ -55,5 +55,5 @@ pictures.yours(
 for shift, weights in zip(shifts, expected, strict=True):
     print(f"expected, softmax(scores + {shift}):", *(f"{w:.4f}" for w in weights))
 
-# Nothing: the differences stay the same. So your softmax may choose the shift that keeps its
+# Nothing, as the differences do not change. So your softmax may choose the shift that keeps its
 # numbers small.

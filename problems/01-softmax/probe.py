@@ -13,7 +13,7 @@ INF = math.inf
 
 
 def probe(problem):
-    """Return the questions about each function."""
+    """Return the probe inputs, by the name of the function."""
     return {
         "dot_product_similarity": about_similarity(problem),
         "softmax": about_softmax(problem),
@@ -21,12 +21,12 @@ def probe(problem):
 
 
 def inputs(*leading, n=3, m=4, d=5):
-    """Return queries and keys."""
+    """Return fixed queries and keys, by name."""
     return {"q": numbers(*leading, n, d), "k": numbers(*leading, m, d, start=0.4)}
 
 
 def about_similarity(problem):
-    """Questions about dot_product_similarity."""
+    """Return the probe inputs for dot_product_similarity."""
 
     def score(*leading, **sizes):
         return problem.dot_product_similarity(*inputs(*leading, **sizes).values())
@@ -54,7 +54,7 @@ def about_similarity(problem):
 
 
 def about_softmax(problem):
-    """Questions about softmax."""
+    """Return the probe inputs for softmax."""
 
     def weigh(x, *dim):
         return problem.softmax(x.clone(), *dim)

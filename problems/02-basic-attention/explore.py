@@ -1,12 +1,12 @@
 """Pictures for problem 02: the attention weights of a sentence, and the path of one query.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the weights of your
-layer. If they are wrong, it draws the expected ones, too, and frames the cells that differ.
-Another sentence: `uv run python explore.py "cats chase cat toys"`. Without a display, or with
-`--save`, it writes the pictures to pictures/my_attention_weights.png and pictures/my_one_query.png.
+layer. If they are wrong, it also draws the expected weights, and frames the cells that differ.
+To choose another sentence: `uv run python explore.py "cats chase cat toys"`. Without a display, or
+with `--save`, it writes pictures/my_attention_weights.png and pictures/my_one_query.png.
 """
 
-# %% What does each word mean? Here: article, animal, action, size; invented for this picture.
+# %% What does each word mean? Here: article, animal, action, size (invented for this picture).
 import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
@@ -27,24 +27,22 @@ known = {
 }
 if known.keys() >= {*words}:
     meanings = torch.tensor([known[word] for word in words])
-else:  # other words are described by their letters: words that share letters are similar
+else:  # describe other words by their letters, so that words with common letters are similar
     letters = sorted({*"".join(words)})
     counts = torch.tensor([[float(word.count(letter)) for letter in letters] for word in words])
     meanings = 2 * counts / counts.norm(dim=-1, keepdim=True)
 
 # %% How can you see the weights, when the layer only returns its output?
-# Give each word a value that is 1 at the place of the word and 0 elsewhere. An output is then a mix
-# of such values, and the amounts in the mix are the weights.
+# Let the value of word i be 1 in entry i and 0 elsewhere. An output is a weighted average of these
+# values, so its entries are the weights.
 T, M = meanings.shape
-x = torch.cat([meanings, torch.eye(T)], dim=-1)  # (T, C): meaning and place
+x = torch.cat([meanings, torch.eye(T)], dim=-1)  # (T, C): meaning and position
 reads_meaning = torch.diag(torch.tensor([1.0] * M + [0.0] * T))
 reads_place = torch.diag(torch.tensor([0.0] * M + [1.0] * T))
 
 
 def attention_weights(module):
-    """Return the attention weights of a file's SimpleAttention, with a row for each query: (T,
-    T).
-    """
+    """Return the attention weights (T, T) of the SimpleAttention in a module."""
     layer = module.SimpleAttention(n_embd=M + T, bias=False)
     layer.load_state_dict(
         {"query.weight": reads_meaning, "key.weight": reads_meaning, "value.weight": reads_place},
@@ -62,11 +60,11 @@ pictures.draw_panels(figure, [pictures.Panel("attention weights", right, yours)]
 pictures.save(figure, "attention_weights")
 
 # Each row sums to 1. "mouse" attends to itself and to "small", so its output describes which mouse
-# it is. "cat" attends most to itself, then to "mouse", which means something similar. The two "the"
-# have equal rows, since equal words have equal queries: no score depends on the place of a word.
+# it is. "cat" attends most to itself, then to "mouse", which has a similar meaning. The two "the"
+# have equal rows, since equal words have equal queries: no score depends on the position of a word.
 
-# %% What is the path of one query? The first of three, in the numbers of the README's example.
-tables = [  # a sign in front, a name, numbers, and how many rows the first query uses
+# %% What is computed for one query? This is the first of three in the README's example.
+tables = [  # a sign, a name, a table, and the number of its rows that the first query uses
     ("", "queries Q\n(T, C)", [[1, 0], [0, 1], [1, 1]], 1),
     ("@", "keys Kᵀ\n(C, T)", [[1, 1, 2], [0, 1, 1]], 2),
     ("=", "scores\n(1, T)", [[1, 1, 2]], 1),
@@ -91,5 +89,5 @@ axes.set_ylim(3.1, -1.3)
 axes.set_axis_off()
 pictures.save(figure, "one_query")
 
-# The query is multiplied with every key: T scores. Softmax turns them into T weights. The T values
-# are averaged with these weights: one output with C entries. Each other query has its own path.
+# The dot products of the query with all keys are T scores. Softmax turns them into T weights. The
+# output is the average of the T values with these weights. The same is done for each other query.

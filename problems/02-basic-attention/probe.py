@@ -17,7 +17,7 @@ from shared.worked_example import LAYERS
 
 
 def probe(problem):
-    """Return the questions about the class and its layers."""
+    """Return the probe inputs, by the name of the class and a group of inputs."""
     return about_module(problem) | {
         "SimpleAttention: layers": about_parameters(
             lambda width, bias: problem.SimpleAttention(width, bias=bias),
@@ -27,14 +27,14 @@ def probe(problem):
 
 
 def about_module(problem):
-    """Questions about the output, including inputs for which some mistakes have no effect.
+    """Return the probe inputs for the output of SimpleAttention, in three groups.
 
-    With three equal layers, swapped roles have no effect. A single token has the weight 1, whatever
-    its score is. So these inputs show one of two mistakes alone.
+    With equal layers, swapped layers have no effect. With a single token, wrong scores have no
+    effect. So these two groups show only the other one of two mistakes.
     """
 
     def made(n_embd, bias=True, dtype=torch.float64, **changes):
-        # Weights that make scores of ordinary size, though they are not scaled.
+        # Small weights, so that unscaled scores are moderate.
         weights = layer_weights(n_embd, 1.8 / n_embd, bias) | changes
         return filled(problem.SimpleAttention(n_embd, bias=bias), weights, dtype).eval()
 
@@ -47,16 +47,16 @@ def about_module(problem):
         return edges.varies(lambda: module(numbers(5, 6, 4)))
 
     def settled(module):
-        """Ask no questions if the output is random, as the answers would mean nothing."""
+        """Return the module, or raise ValueError if its output is random."""
         if varies():
-            raise ValueError("left to chance")
+            raise ValueError("the output is random")
         return module
 
     def output(*shape, bias=True):
         return settled(made(shape[-1], bias))(numbers(*shape, start=0.2))
 
     def without_bias():
-        """Return the output for tokens, one of which occurs twice and one of which is all zeros."""
+        """Return the output without biases; one token occurs twice, and another one is 0."""
         x = numbers(2, 4, 4, start=0.2)
         x[0, 1], x[1, 2] = x[0, 0], 0
         return settled(made(4, False))(x)
@@ -66,19 +66,19 @@ def about_module(problem):
         return settled(made(shape[-1], **alike))(numbers(*shape, start=0.2))
 
     def one_far_above():
-        """Return the output for scores that differ by thousands in each row."""
+        """Return the output for scores that are thousands apart in each row."""
         query = 3000 * layer_weights(4, 0.45)["query.weight"]
         return settled(made(4, **{"query.weight": query}))(numbers(2, 3, 4))
 
     def constant_comes_back():
-        """Return whether the average of equal values is that value, to twelve digits."""
+        """Return whether the average of equal values equals this value to twelve digits."""
         zeros, value = torch.zeros(4, 4, dtype=torch.float64), torch.full((4,), 0.7).double()
         module = settled(made(4, **{"value.weight": zeros, "value.bias": value}))
         return bool(((module(numbers(3, 5, 4)) - value).abs() < 1e-12).all())
 
     @torch.no_grad()
     def last_of_many():
-        """Return whether the last of many tokens has a weight."""
+        """Return whether the last of 260 tokens has an effect on the first output."""
         module, x = settled(made(2)), numbers(1, 260, 2)
         others = torch.cat([x[:, :-1], x[:, -1:] + 1], dim=1)
         first = module(x)[:, :1].clone()

@@ -1,12 +1,12 @@
 """Pictures for problem 03: why scores are divided by √d_k.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the results of
-your functions next to the expected ones, and frames the cells that differ. To choose other
+your functions next to the expected results, and frames the cells that differ. To choose other
 dimensions: `uv run python explore.py 4 16 4096`. Without a display, or with `--save`, it writes the
 pictures to pictures/my_variance.png and pictures/my_saturation.png.
 """
 
-# %% The dimensions of vectors that the tables below are drawn for, or yours.
+# %% Use these dimensions of vectors, or those that you typed.
 import grader.student.script  # noqa: F401  (no file in this folder hides another)
 
 # isort: split
@@ -23,9 +23,7 @@ sizes = np.array([1, *range(32, 513, 32)])
 
 
 def variances(module):
-    """Return the variances of dot products, unscaled and scaled, for each dimension: (2,
-    dimensions).
-    """
+    """Return the unscaled and the scaled variance of dot products for each dimension."""
     generator = torch.Generator().manual_seed(0)
     return torch.tensor(
         [
@@ -40,10 +38,10 @@ yours = pictures.yours("03-scaled-attention", "dot_product_variance", variances,
 not_scaled, scaled = (variances(expected) if yours is None else yours).tolist()
 
 
-# %% How far do the dot products of random vectors spread, and how does this grow with d?
+# %% How large is the variance of dot products of random vectors, and how does it grow with d?
 @torch.no_grad()
 def variance_in_new_layers(d):
-    """Return the variance of the scaled scores of a new attention, d wide, for x from N(0, 1)."""
+    """Return the variance of the scaled scores of a new attention of width d, x from N(0, 1)."""
     variances = []
     for seed in range(8):
         torch.manual_seed(seed)
@@ -68,7 +66,7 @@ grid["1000"].set_xlabel("q · k")
 
 
 def draw_line(axes, name, factor, variances):
-    """Draw measured variances and the straight line of the expected ones."""
+    """Draw the measured variances, and the straight line of the expected variances."""
     slope = np.dot(sizes, variances) / np.dot(sizes, sizes)  # least squares through 0
     fitted = f"measured, fitted slope {slope:.4f}"
     axes.plot(sizes, variances, "o", color=pictures.BLUE, ms=4, label=fitted)
@@ -99,33 +97,33 @@ for name in ("normal", "uniform", "scaled"):
     grid[name].legend(loc="center right" if name == "scaled" else "upper left")
 pictures.save(figure, "variance")
 
-# Each of the d products q_i k_i adds its own variance: 1 if the entries are from N(0, 1), and 7/144
-# if they are uniform on [0, 1). So the variance is a straight line in d. Dividing the dot products
-# by √d divides their variance by d, and the line is flat: at 1 for N(0, 1), and at 1/9 for what new
-# layers make of it, since the entries of their queries and keys have the variance 1/3.
+# Each of the d products q_i k_i adds its variance: 1 if the entries are from N(0, 1), and 7/144 if
+# they are uniform on [0, 1). So the variance grows linearly with d. Dividing the dot products by √d
+# divides their variance by d, so it does not depend on d: it is 1 for entries from N(0, 1), and 1/9
+# for new layers, as the entries of their queries and keys have the variance 1/3.
 
 
 # %% What do large scores do to attention, and to learning?
 def random_vectors(n, m, d):
-    """Return random queries (n, d) and keys (m, d), the same for the same sizes."""
+    """Return random queries (n, d) and keys (m, d), always the same for the same sizes."""
     generator = torch.Generator().manual_seed(d)
     return torch.randn(n, d, generator=generator), torch.randn(m, d, generator=generator)
 
 
 def weights(n, m, d, scale):
-    """Return the weights of n random queries on m random keys, with the scores times `scale`."""
+    """Return attention weights (n, m) of random queries and keys, with scores times `scale`."""
     q, k = random_vectors(n, m, d)
     return F.softmax(q @ k.T * scale, dim=-1)
 
 
 def weights_by(module, d):
-    """Return the weights from a file's function for vectors of dimension d."""
-    # one-hot values: the output is the weights
+    """Return the weights that the function of a module computes for vectors of dimension d."""
+    # with the identity as values, the output equals the weights
     return module.scaled_dot_product_attention(*random_vectors(8, 8, d), torch.eye(8))
 
 
 def slope_of_softmax(weights):
-    """Return the norm of the matrix of derivatives d weight_i / d score_j for each row."""
+    """Return, for each row, the norm of the matrix of derivatives d weight_i / d score_j."""
     jacobian = torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
     return jacobian.norm(dim=(-2, -1))
 
@@ -169,7 +167,7 @@ axes.set_ylabel("size of d weights / d scores (median)")
 axes.legend()
 pictures.save(figure, "saturation")
 
-# Both rows of tables have the same queries and keys. Without scaling, a query soon has all its
-# weight on one key. Then its weights hardly change with the scores: for half of the queries at
-# d_k = 1024 the gradient is almost 0, so there is little to learn from. With scaling, the tables
-# and the gradient are similar at every size.
+# Both rows of tables have the same queries and keys. Without scaling, a query soon has nearly all
+# of its weight on one key. Then its weights hardly depend on the scores: for half of the queries at
+# d_k = 1024, the gradient is almost 0, so little is learned. With scaling, the tables and the
+# gradient are similar for every dimension.

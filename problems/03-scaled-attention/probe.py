@@ -21,7 +21,7 @@ from shared.worked_example import LAYERS
 
 
 def probe(problem):
-    """Return the questions about each function and class."""
+    """Return the probe inputs, by the name of the function or class and a group of inputs."""
     return {
         **about_attention(problem),
         "ScaledAttention": about_module(problem),
@@ -34,15 +34,13 @@ def probe(problem):
 
 
 def unless_left_to_chance(call, questions):
-    """Return the questions. If the output of `call` is random, the answer to each is True
-    instead.
-    """
+    """Return the probe inputs, which all have the result True if the result of `call` is random."""
     by_chance = functools.cache(lambda: edges.varies(call))
     return {name: lambda ask=ask: True if by_chance() else ask() for name, ask in questions.items()}
 
 
 def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
-    """Return queries, keys and values."""
+    """Return fixed queries, keys and values, by name."""
     return {
         "q": numbers(*leading, n, d_k),
         "k": numbers(*leading, m, d_k, start=0.4),
@@ -51,10 +49,10 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
 
 
 def about_attention(problem):
-    """Questions about scaled_dot_product_attention, in three parts.
+    """Return the probe inputs for scaled_dot_product_attention, in three groups.
 
-    With equal q, k and v, swapped roles have no effect. A single key has the weight 1, whatever its
-    score is. So these inputs show one of two mistakes alone.
+    With equal q, k and v, swapped arguments have no effect. With a single key, wrong scores have no
+    effect. So these two groups show only the other one of two mistakes.
     """
 
     def called(*given):
@@ -74,7 +72,7 @@ def about_attention(problem):
         return edges.first(called(torch.as_tensor(q).double(), torch.as_tensor(k).double(), eye))
 
     def twelve():
-        """Return the output for twelve keys, one of which is 0."""
+        """Return the weights of twelve keys, one of which is 0."""
         k = numbers(12, 6, start=0.4)
         k[3] = 0
         return weights(numbers(12, 6), k)
@@ -89,7 +87,7 @@ def about_attention(problem):
         return weights([[4.0, 1.0], [4.0, -2.0]], [[-500, 0.0], [-500, 0.3], [-500, 0.9]])
 
     def last_of_many():
-        """Whether the last of many keys has a weight."""
+        """Return whether the last of 700 values has an effect on the output."""
         given, others = inputs(n=1, m=700), inputs(n=1, m=700)
         others["v"][-1] += 1
         one, other = (edges.first(called(*each.values())) for each in (given, others))
@@ -124,7 +122,7 @@ def about_attention(problem):
             "one query": lambda: attend(2, n=1),
             "the last of many keys": last_of_many,
             "digits are lost": lambda: digits_lost(5),
-            "digits are lost, d_k = 16": lambda: digits_lost(16),  # the root is exact
+            "digits are lost, d_k = 16": lambda: digits_lost(16),  # its root is exact
             "rows far apart": far_apart,
             "low scores": low_scores,
         },
@@ -133,7 +131,7 @@ def about_attention(problem):
         "3x4": lambda: of_the_same(3, 4),
         "3x3x3": lambda: of_the_same(3, 3, 3),
     }
-    of_one_key = {  # and one query, so that no shape is in the way
+    of_one_key = {  # and one query, so that wrong shapes are less likely
         "2-D": lambda: attend(n=1, m=1),
         "3-D": lambda: attend(2, n=1, m=1),
     }
@@ -147,7 +145,7 @@ def about_attention(problem):
 
 
 def about_module(problem):
-    """Questions about ScaledAttention."""
+    """Return the probe inputs for ScaledAttention."""
 
     def weights_of(n_embd, bias=True):
         return layer_weights(n_embd, 3 / n_embd**0.5, bias)
@@ -160,15 +158,13 @@ def about_module(problem):
         return edges.first(made(shape[-1], bias)(numbers(*shape, start=0.2)))
 
     def without_bias():
-        """Return the output for tokens, one of which is all zeros."""
+        """Return the output without biases; one token is 0."""
         x = numbers(2, 3, 5, start=0.2)
         x[0, 1] = 0
         return edges.first(made(5, False)(x))
 
     def layers_alike():
-        """Return the output for equal queries, keys and values, so that swapped roles have no
-        effect.
-        """
+        """Return the output of equal layers, for which swapped layers have no effect."""
         weights = like_layer_weights(5, 3 / 5**0.5)
         module = filled(problem.ScaledAttention(5), weights, torch.float64)
         return edges.first(module(numbers(2, 4, 5, start=0.2)))
@@ -189,7 +185,7 @@ def about_module(problem):
                 "no bias": without_bias,
                 "2x6x5": lambda: output(2, 6, 5),
                 "layers alike": layers_alike,
-                "width 1": lambda: output(2, 6, 1),  # a scale by the width changes nothing
+                "width 1": lambda: output(2, 6, 1),  # a scale by the width has no effect
             },
         ),
         edges=edges.of_module(
@@ -210,15 +206,16 @@ def about_module(problem):
     )
 
 
-# The experiment. Its result is random, but there are few ways to draw. For most of them the exact
-# numbers are known, so the result shows the formula. The others show in averages.
+# dot_product_variance. Its result is random, but there are few usual orders of the random numbers.
+# For most of them, the result for a seed is known, so a result shows the formula. For other orders,
+# averages over seeds show the formula.
 
-_PAIRS, _D_K = 7, 16  # 16 at a time is how torch draws, so few draws or one make no difference
-_ELSEWHERE = 1000  # from seed to seed, the global generator's lies this far from that given
+_PAIRS, _D_K = 7, 16  # torch draws 16 numbers at a time, so one draw or several give the same
+_ELSEWHERE = 1000  # the difference of the global generator's seed and the given seed
 
 
 def _draws(seed):
-    """Yield pairs of queries and keys for each usual way to draw them."""
+    """Yield the queries and keys for each usual order of the random numbers."""
     sizes = {"both": 2, "pairs": _PAIRS, "entries": _D_K}
     for dtype in (torch.float32, torch.float64):
         generator = torch.Generator().manual_seed(seed)
@@ -229,7 +226,7 @@ def _draws(seed):
 
 
 def _measures(q, k):
-    """Return possible results for the pairs; the first one is the variance of the dot products."""
+    """Return the results of correct and wrong formulas for these pairs, the correct one first."""
     products = q * k
     dots = products.sum(-1)
     variance = dots.var(correction=0)
@@ -247,7 +244,7 @@ def _measures(q, k):
 
 @functools.cache
 def _known():
-    """Return the possible results for each way to draw, one row per seed."""
+    """Return a table for each usual order: a row for each seed, a column for each formula."""
     return [
         torch.stack([_measures(*drawn) for drawn in draws])
         for draws in zip(*(_draws(seed) for seed in (1, 2, 3)), strict=True)
@@ -255,14 +252,14 @@ def _known():
 
 
 def about_variance(problem):
-    """Questions about dot_product_variance."""
+    """Return the probe inputs for dot_product_variance."""
 
     def seeded(seed):
         return torch.Generator().manual_seed(seed)
 
     @functools.cache
     def variances(*arguments, seeds):
-        """Return the results for these seeds."""
+        """Return the results of dot_product_variance for these seeds."""
         calls = [(*arguments, seeded(seed)) for seed in seeds]
         elsewhere = [seed + _ELSEWHERE for seed in seeds]
         return [float(v) for v in answers(problem.dot_product_variance, calls, elsewhere)]
@@ -277,7 +274,7 @@ def about_variance(problem):
 
     def moving():
         if variance(6, 40, False) == variance(6, 40, False, seed=2):
-            raise ArithmeticError("it is always the same number")
+            raise ArithmeticError("the result is always the same")
 
     def doublings(value):
         moving()
@@ -287,14 +284,14 @@ def about_variance(problem):
         return doublings(sum(variances(16, 2, False, seeds=range(300))) / 2400)
 
     def hangs_on_one_vector():
-        """Return whether the variance of very many pairs still differs much between draws."""
+        """Return whether the variance of 500 pairs still differs much between seeds."""
         values = variances(2, 500, False, seeds=range(12))
         mean = sum(values) / 12
         return sum((value - mean) ** 2 for value in values) / 12 > 0.1 * mean**2
 
     def by_scaled():
         if not repeats():
-            raise ArithmeticError("the same seeds give other numbers")
+            raise ArithmeticError("results differ with the same seed")
         ratio = variance(6, 40, False) / variance(6, 40, True)
         if rounded(False) or rounded(True):
             return 6.0 ** (round(2 * math.log(ratio, 6)) / 2)
@@ -302,7 +299,7 @@ def about_variance(problem):
 
     @functools.cache
     def read_off():
-        """Return the index of the possible result that the code computes, and a factor."""
+        """Return the index of the formula in `_measures` that fits the results, and a factor."""
         moving()
         values = variances(_D_K, _PAIRS, False, seeds=(1, 2, 3))
         values = torch.tensor(values, dtype=torch.float64)
@@ -313,8 +310,8 @@ def about_variance(problem):
                 measure = int(close.nonzero()[0])
                 return measure, float(ratios[0, measure])
         if doublings(variance(16, 2000, False) / 16) == of_two_pairs() == 0:
-            return 0, 1.0  # drawn in another way, and right on average
-        raise LookupError("nobody knows how these numbers were drawn")
+            return 0, 1.0  # an unknown order, but correct on average
+        raise LookupError("the order of the random numbers is unknown")
 
     def same(*, seeds=(1, 1), global_seeds=(1, 1), skip=0, given=True):
         values = []
@@ -331,9 +328,7 @@ def about_variance(problem):
         return all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
 
     def of_other_sizes():
-        """Return for several changed sizes (one more entry, one more pair, more pairs) whether they
-        have no effect.
-        """
+        """Return whether further entries or pairs have no effect on the result, for four sizes."""
         sizes = [(5, 200), (6, 200), (1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
         values = answers(problem.dot_product_variance, [(*s, True, seeded(1)) for s in sizes])
         pairs = [(0, 1), (2, 3), (4, 5), (5, 6)]

@@ -1,7 +1,7 @@
-"""Picture for problem 04: the weights that a causal mask leaves.
+"""Picture for problem 04: attention weights with a causal mask.
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It draws the results of
-your functions. If they are wrong, it draws the expected ones below, and frames the cells that
+your functions. If they are wrong, it draws the expected results below, and frames the cells that
 differ. To choose a sentence: `uv run python explore.py "I see the past"`. Without a display, or
 with `--save`, it writes the picture to pictures/my_causal_mask.png.
 """
@@ -22,21 +22,19 @@ scores = torch.randn(T, T, generator=torch.Generator().manual_seed(0))
 
 
 def mask(module):
-    """Return a file's causal mask: (T, T)."""
+    """Return the causal mask (T, T) that a module computes."""
     return module.causal_mask(T)
 
 
 def weights_by(table):
-    """Return a function that computes the weights of a file's masked_softmax with this mask: (T,
-    T).
-    """
+    """Return a function that computes the weights (T, T) of a module's masked_softmax."""
     return lambda module: module.masked_softmax(scores, table)
 
 
 right_mask = mask(expected)
 your_mask = pictures.yours("04-causal-masking", "causal_mask", mask, right_mask.float())
 shown_mask = right_mask if your_mask is None else your_mask.bool()
-# masked_softmax gets your mask, right or wrong, so that each function is checked by itself.
+# Pass your mask to masked_softmax, even if it is wrong, so that each function is checked alone.
 with_mask = weights_by(shown_mask)
 your_weights = pictures.yours("04-causal-masking", "masked_softmax", with_mask, with_mask(expected))
 if your_weights is None:
@@ -61,5 +59,5 @@ right = weights_by(right_mask)
 pictures.yours("04-causal-masking", "masked_softmax", right, right(expected))
 print("expected in the first row, with a hidden score of 1e9:", right(expected)[0].tolist())
 
-# No: a hidden score has no effect. A mask that only subtracts a large number from it would not hide
-# an even larger score.
+# No, a hidden score has no effect. If a mask only subtracted a large number, an even larger score
+# would have an effect.

@@ -20,20 +20,21 @@ HUGE = 4e307
 
 
 def pattern(*shape):
-    """Return a mask that differs from its transpose, with True and False along every dimension of 3
-    or more.
+    """Return a mask that is not symmetric.
+
+    It contains True and False along every dimension of size 3 or more.
     """
     places = torch.meshgrid(*map(torch.arange, shape), indexing="ij")
     return sum((1 + n % 2) * place for n, place in enumerate(reversed(places))) % 3 != 1
 
 
 def double(rows):
-    """Return a tensor in float64."""
+    """Convert rows of numbers to a float64 tensor."""
     return torch.tensor(rows, dtype=torch.float64)
 
 
 def probe(problem):
-    """Return the questions about each function and class."""
+    """Return the probe inputs, by the name of the function or class and a group of inputs."""
     return {
         "causal_mask": about_mask(problem),
         "masked_softmax": about_softmax(problem),
@@ -46,16 +47,14 @@ def probe(problem):
 
 
 def about_mask(problem):
-    """The questions about `causal_mask`."""
+    """Return the probe inputs for `causal_mask`."""
 
     def ignores_device():
         problem.causal_mask(3, device="cpu")
         return edges.refusal(lambda: problem.causal_mask(3, device="nowhere")) == 0
 
     def far_back():
-        """Return whether the last of many positions sees the first one, and whether all have
-        outputs.
-        """
+        """Return, for a large mask, its last entry in column 0, and the share of expected rows."""
         many = 270 if loops_over_pairs(problem.causal_mask) else 1030
         mask = problem.causal_mask(many)
         return torch.tensor([float(mask[-1, 0]), len(mask) / many])
@@ -73,7 +72,7 @@ def about_mask(problem):
 
 
 def about_softmax(problem):
-    """The questions about `masked_softmax`."""
+    """Return the probe inputs for `masked_softmax`."""
 
     def called(scores, mask):
         return problem.masked_softmax(scores, mask)
@@ -89,7 +88,7 @@ def about_softmax(problem):
         return weigh(2 * numbers(4, 5, start=0.3), mask)
 
     def row(scores, allowed):
-        """Return the weights of one row with two decimals; a 1 in `allowed` means True."""
+        """Return the weights of one row, rounded to two decimals; "1" in `allowed` means True."""
         weights = weigh(double([scores]), torch.tensor([[place == "1" for place in allowed]]))
         return weights.mul(100).round().div(100)
 
@@ -99,21 +98,19 @@ def about_softmax(problem):
         return edges.slope(problem.masked_softmax(scores.clone(), mask), scores)
 
     def hidden_ones_count():
-        """Return whether a masked score gets any weight, for ordinary scores and for scores far
-        below it.
-        """
+        """Return whether masked weights differ from 0, for ordinary and for very large scores."""
         mask, far = pattern(3, 5), torch.tensor([[True, True, False]])
         weights = [weigh(numbers(3, 5), mask)[~mask], weigh(double([[0.0, 2e3, -1.0]]), far)[~far]]
         return torch.tensor([bool((each != 0).any()) for each in weights])
 
     def beside_what_is_right():
-        """Return the sum of two weights minus 1, and the error of the first one's share."""
+        """Return (sum of two weights) - 1, and the error of (first weight) / (sum of weights)."""
         weights = weigh(double([[0.5, 9.0, 0.25]]), torch.tensor([[True, False, True]]))[0, [0, 2]]
         share = float(weights[0] / weights.sum())
         return float(weights.sum()) - 1, share - 1 / (1 + math.exp(-0.25))
 
     def falls_short():
-        """Return whether only the sum is wrong."""
+        """Return whether the sum is slightly below 1, but the ratio of the weights is correct."""
         less, off = beside_what_is_right()
         return abs(off) < 1e-13 and 1e-14 < -less < 1e-3
 
@@ -159,16 +156,16 @@ def about_softmax(problem):
 
 
 def about_module(problem):
-    """The questions about the output of `CausalAttention`, in two parts.
+    """Return the probe inputs for the output of `CausalAttention`, in two groups.
 
-    With three equal layers, swapped roles have no effect. So these inputs also show a second
-    mistake.
+    With equal layers, swapped layers have no effect. So the second group shows other mistakes even
+    if layers are swapped.
     """
 
     def made(n_embd=3, n_positions=6, bias=True, dtype=torch.float64):
         module = problem.CausalAttention(n_embd, n_positions, bias).eval()
         if not bias and any("bias" in name for name in parameters(module)):
-            raise ValueError("nobody asked for a bias")
+            raise ValueError("a bias in spite of bias=False")
         return filled(module, layer_weights(n_embd, 1.8 / math.sqrt(n_embd), bias), dtype)
 
     def output(*shape, n_positions, bias=True):
@@ -180,21 +177,20 @@ def about_module(problem):
         return module(numbers(*shape, start=0.2)).double()
 
     def between(*shape, n_positions, bias=True):
-        """Return the output except at the first and the last position, where some wrong masks allow
-        no key.
+        """Return the output without the first and the last position.
+
+        At these positions, some wrong masks allow no key.
         """
         return output(*shape, n_positions=n_positions, bias=bias)[:, 1:-1]
 
     def plain(n_embd, n_positions, query=1):
-        """Return a module in which a token is its key and its value, and `query` times the token is
-        its query.
-        """
+        """Return a module whose keys and values are the tokens; queries are `query` times them."""
         weights = {f"{name}.weight": torch.eye(n_embd, dtype=torch.float64) for name in LAYERS}
         weights["query.weight"] *= query
         return filled(problem.CausalAttention(n_embd, n_positions, bias=False).eval(), weights)
 
     def very_low():
-        """Return the first output if a token's score with itself is far below all others."""
+        """Return the first output for a token whose score with itself is -1e200, times 1e-100."""
         x = double([[[1e100, 0, 0], [0, 0.5, 0], [1, 0, 0.25]]])
         return plain(3, 6, -1)(x)[:, :1].double() / 1e100
 
@@ -202,20 +198,20 @@ def about_module(problem):
         return dict(problem.CausalAttention(3, 4).named_buffers())["mask"].double()
 
     def no_buffer():
-        """Return 0 for a buffer `mask`, 1 for another attribute of this name, 2 for none."""
+        """Return 0 if `mask` is a buffer, 1 if it is another attribute, 2 if it does not exist."""
         module = problem.CausalAttention(3, 4)
         if "mask" in dict(module.named_buffers()):
             return 0
         return 1 if hasattr(module, "mask") else 2
 
     def how_refused(length, training=True):
-        """Return a code for how a sequence longer than n_positions is refused."""
+        """Return a code for the outcome of a call with this length: the type of error, or none."""
         module = made(3, 4).train(training)
         try:
             output = module(numbers(2, length, 3))
         except Exception as error:
             if type(error) is RuntimeError and "tensor" in str(error):
-                return 3  # PyTorch's own
+                return 3  # raised by PyTorch
             return {ValueError: 1, AssertionError: 2}.get(type(error), 4)
         return 0 if output.shape[1] == length else 5
 
