@@ -28,7 +28,7 @@ def busy_core(programs: int) -> Iterator[int]:
     started: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(programs):
-            # Each in a separate session: the kernel may divide the time among sessions.
+            # A separate session for each program: the kernel may divide the time among sessions.
             command = [sys.executable, "-Sc", _BUSY]
             one = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
             started.append(one)

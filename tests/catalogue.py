@@ -32,7 +32,7 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
 
     Args:
         solutions: the folder of the problem's solutions.
-        mistakes: by name: a sentence, a line of the reference, and the replacement of the line.
+        mistakes: maps each name to a sentence, a line of the reference, and its replacement.
     """
     entries = [
         f"== {name} (reference)\n# {when}\n# What is twice three?\n@\n-{old}\n+{new}\n"
@@ -43,7 +43,7 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
     return path
 
 
-def one_case_of_each(suite: Suite) -> list[str]:
+def first_case_ids(suite: Suite) -> list[str]:
     """Return the id of each test. Of a test with several cases, return the first case's id."""
     first: dict[tuple[str, str], str] = {}
     for test in suite.tests:

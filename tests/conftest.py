@@ -41,12 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not config.getoption("numprocesses", default=None):
-        gc.disable()  # until all tests are collected: hardly any object is garbage before
+        gc.disable()  # until all tests are collected, as few objects are garbage before
         import torch
         from typer import testing
 
         torch.set_num_threads(1)
-        # CliRunner builds all commands at each call, which takes longer than most of them.
+        # CliRunner builds all commands at each call. This takes longer than most commands.
         testing._get_command = functools.cache(testing._get_command)
     config.addinivalue_line("markers", "slow: takes seconds, and is run by make test-all")
 
@@ -107,7 +107,7 @@ forbidden = ["softmax"]
 
 
 def add_problem(root: Path, id: str, part: str = "one") -> None:
-    """Add a copy of the small course's first problem with the given id."""
+    """Copy the small course's first problem, and give the copy this id."""
     for name in ("problems", "solutions"):
         shutil.copytree(root / name / "01-doubling", root / name / id)
     tests = root / "problems" / id / "test_doubling.py"
@@ -216,7 +216,7 @@ def course_suite() -> Suite:
 
 @pytest.fixture
 def at_home(course_suite: Suite, tmp_path: Path) -> Callable[..., ProblemResult]:
-    """Return a function that runs tests of this course on a text, as on a student's computer."""
+    """Return a function that tests the text of a file as on a student's computer."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
 
@@ -244,7 +244,7 @@ def at_home(course_suite: Suite, tmp_path: Path) -> Callable[..., ProblemResult]
 
 
 def write_small_course(root: Path) -> Course:
-    """Write a course whose only problem is 01-doubling, with quick tests."""
+    """Write a course with one problem, 01-doubling. Its tests run quickly."""
     folder, solutions = root / "problems/01-doubling", root / "solutions/01-doubling"
     oracles = root / "problems/shared/oracles"
     for made in (folder, solutions, oracles):
@@ -289,7 +289,7 @@ def small_course(tmp_path: Path) -> Course:
 
 @pytest.fixture
 def run(small_course: Course) -> Callable[..., ProblemResult]:
-    """Return a function that runs the small course's tests on a text and returns the results."""
+    """Return a function that runs the small course's tests on the text of a file."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
     from grader.run.suite import Suite
@@ -342,7 +342,7 @@ class _KeptSession:
 def student_pytest(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, students_plugins: list[Distribution]
 ) -> Callable[..., StudentRun]:
-    """Return a function that runs pytest on the small course in this process."""
+    """Return a function that writes a file and runs pytest on it in this process."""
     from grader.code.course_modules import modules_of_course
 
     (problem,) = small_course.problems()

@@ -10,7 +10,7 @@ from grader.result import Isolation, Policy, ProblemResult, Status, SubmissionRe
 
 
 def doubles(status: Status = Status.PASSED, message: str = "") -> TestResult:
-    """Return a result of the test of the small course."""
+    """Return a result of `test_doubles`, a test of the small course."""
     return TestResult("test_doubles", "it doubles", False, 4, status, message)
 
 

@@ -54,7 +54,7 @@ def prose(path: Path) -> Iterator[str]:
     else:
         yield from re.findall(r"(?:^ *|  )(# .*)", source, re.MULTILINE)
         waiting: list[ast.stmt | ast.Module] = [ast.parse(source)]
-        while waiting:  # definitions in a statement such as `if` have no docstring here
+        while waiting:  # does not look into statements such as `if`
             node = waiting.pop()
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 yield from (ast.get_docstring(node) or "").splitlines()

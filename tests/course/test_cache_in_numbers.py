@@ -82,7 +82,7 @@ def test_the_readme_has_the_cache_sizes_of_gpt2() -> None:
 def operations(code: ModuleType, n_embd: int, length: int, how: str) -> int:
     """Return the number of operations for one more token after `length` tokens.
 
-    The way `how` is "call" with the cache, "whole text" without it, or "generate".
+    `how` is "call" (with the cache), "whole text" (without the cache) or "generate".
     """
     sizes = {"vocab_size": 20, "n_positions": 140, "n_layer": 2, "n_head": 4, "n_embd": n_embd}
     model, idx = code.CachedGPT(code.GPTConfig(**sizes)), torch.randint(20, (1, length))

@@ -36,9 +36,9 @@ def list_text(numbers: list[float], digits: int = 3) -> str:
 
 
 def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
-    """Return, by problem number, texts that the two answers must contain.
+    """Return texts that the two answers must contain, by problem number.
 
-    Their numbers are computed by hand.
+    The numbers in the texts are computed by hand.
     """
     with modules_of_course(COURSE.root):
         from shared.oracles.attention import OUTPUT, SCORES, WEIGHTS, multi_head_by_hand

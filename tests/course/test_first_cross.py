@@ -1,7 +1,7 @@
-"""The first failing test names the mistake, and its title accuses no correct code.
+"""If a beginner makes a mistake, the first failing test checks the broken rule.
 
-`first_cross.edits` holds mistakes of beginners. The name of each begins with its problem's number.
-Its sentence is the name of the test that checks the broken rule.
+`first_cross.edits` contains mistakes of beginners. The name of a mistake begins with the number of
+its problem. The sentence of a mistake is the name of the test that checks the broken rule.
 """
 
 from __future__ import annotations

@@ -27,11 +27,11 @@ FIRST_AND_SLOW_OTHERS = [
     PROBLEMS[0],
     *(pytest.param(name, marks=pytest.mark.slow) for name in PROBLEMS[1:]),
 ]
-IN_SHORT = {"07-tiny-gpt": ("--steps", "2"), "10-training-step": ("2",)}
+SHORT_TRAINING = {"07-tiny-gpt": ("--steps", "2"), "10-training-step": ("2",)}
 """Arguments with which training takes seconds instead of a minute."""
 LARGEST = 60_000  # bytes
 COARSE = {"savefig.dpi": 30, "figure.constrained_layout.use": False}
-"""Settings for coarse pictures, as drawing takes most of the time."""
+"""Settings for coarse pictures, as drawing takes most of a test's time."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def explore(tmp_path, monkeypatch, capsys, library):
         shutil.copy(ROOT / "problems" / problem_id / "explore.py", folder)
         shutil.copy(problem_file, folder)
         script = str(folder / "explore.py")
-        in_short = IN_SHORT.get(problem_id, ())
+        in_short = SHORT_TRAINING.get(problem_id, ())
         monkeypatch.setattr(sys, "argv", [script, *arguments, *in_short])
         with mpl.rc_context():
             runpy.run_path(script, run_name="__main__")
@@ -107,13 +107,13 @@ def test_help_prints_the_docstring_without_loading_torch(problem_id):
 
 @pytest.fixture
 def no_pictures(monkeypatch):
-    """Write no pictures."""
+    """Replace the function that writes pictures, as it is slow."""
     monkeypatch.setattr(pictures, "save", lambda figure, name, **options: None)
 
 
 @pytest.fixture
 def stopped_after(monkeypatch):
-    """Return a function that arranges a Ctrl-C after some steps of training."""
+    """Return a function that simulates Ctrl-C after some steps of training."""
 
     def stop(steps):
         step, done = torch_gpt.train_step, itertools.count()
@@ -199,7 +199,7 @@ def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     losses = iter([2.0, 1.0, 3.0])
     monkeypatch.setattr(torch_gpt, "evaluate", lambda *_: next(losses))
     monkeypatch.setattr(torch_gpt, "train_step", lambda *_: 1.0)  # which would take long
-    monkeypatch.setitem(IN_SHORT, "07-tiny-gpt", ("--steps", "60"))
+    monkeypatch.setitem(SHORT_TRAINING, "07-tiny-gpt", ("--steps", "60"))
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--seed", "3")
     assert "lowest after step 40: 1.000" in words
     assert "That is overfitting. The weights of step 40 are kept." in words
@@ -272,7 +272,7 @@ def test_adding_a_number_to_all_scores_changes_no_weight(explore):
 
 @pytest.mark.parametrize("problem_id", PROBLEMS)
 def test_a_mistyped_option_is_refused(explore, monkeypatch, capsys, problem_id):
-    monkeypatch.setattr(pictures, "save", lambda *_: pytest.fail("it draws"))
+    monkeypatch.setattr(pictures, "save", lambda *_: pytest.fail("it writes a picture"))
     with pytest.raises(SystemExit, match="2"):
         explore(problem_id, ROOT / "solutions" / problem_id / "problem.py", "--sav")
     assert "unrecognized arguments: --sav" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Each line of Python in the READMEs has the result in its comment."""
+"""The comments next to Python code in the READMEs state the results of the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BLOCKS = [
 @pytest.mark.parametrize("block", BLOCKS)
 def test_each_expression_has_the_value_in_its_comment(block: str) -> None:
     if not block.startswith("import "):
-        pytest.skip("a part of a program")
+        pytest.skip("not a complete program")
     here: dict[str, object] = {}
     for line in filter(None, block.splitlines()):
         code, _, comment = line.partition("  # ")

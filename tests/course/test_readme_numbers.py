@@ -211,14 +211,14 @@ def test_the_counts_of_parameters_are_correct() -> None:
     assert f"{768 * 2304 + 2304:,}" in READMES["05"]
     assert f"{768 * 768 + 768:,}" in READMES["05"]
 
-    def block(n_embd: int) -> int:
+    def block_parameters(n_embd: int) -> int:
         return 12 * n_embd**2 + 13 * n_embd
 
-    assert f"{block(768):,} for $C = 768$" in READMES["06"]
-    assert f"12 · 64² + 13 · 64 = {block(64):,}" in READMES["06"]
-    gpt2 = (50257 + 1024) * 768 + 12 * block(768) + 2 * 768
+    assert f"{block_parameters(768):,} for $C = 768$" in READMES["06"]
+    assert f"12 · 64² + 13 · 64 = {block_parameters(64):,}" in READMES["06"]
+    gpt2 = (50257 + 1024) * 768 + 12 * block_parameters(768) + 2 * 768
     assert f"{gpt2:,}" in READMES["07"]
-    assert f"{(65 + 64) * 64 + 2 * block(64) + 2 * 64:,}" in READMES["07"]
+    assert f"{(65 + 64) * 64 + 2 * block_parameters(64) + 2 * 64:,}" in READMES["07"]
     assert f"it would have {50257 * 768 / 1e6:.1f} million more." in READMES["07"]
 
 

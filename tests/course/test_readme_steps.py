@@ -66,7 +66,7 @@ STEPS = [
 
 
 def partly_written(stub: str, solution: str, written: set[str]) -> str:
-    """Return the solution without the bodies of unwritten functions, as they are in the stub."""
+    """Return the solution, in which only the functions in `written` have a body."""
     tree, of_stub = ast.parse(solution), functions(ast.parse(stub))
     to_write = {name for name, function in of_stub if STUB_LINE in ast.unparse(function)}
     for name, function in functions(tree):

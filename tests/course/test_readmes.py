@@ -21,7 +21,7 @@ MOST_WORDS |= {"06": 1200, "07": 1500, "08": 1000, "09": 1300, "10": 1600}
 each_readme = pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
 
 
-def words(text: str) -> int:
+def word_count(text: str) -> int:
     """Return the number of words, as `wc -w` does."""
     return len(text.split())
 
@@ -35,8 +35,8 @@ def sections(readme: Path) -> dict[str, str]:
 @each_readme
 def test_a_readme_has_the_required_parts_and_is_short(readme: Path) -> None:
     text = readme.read_text(encoding="utf-8")
-    assert words(text) <= MOST_WORDS[readme.parent.name[:2]]
-    assert words(text.partition("```bash")[0]) <= 150
+    assert word_count(text) <= MOST_WORDS[readme.parent.name[:2]]
+    assert word_count(text.partition("```bash")[0]) <= 150
     assert "](hints.md)" in text
     assert "uv run python explore.py" in text
     assert "](../../docs/robust.md)" in sections(readme)["Rules that the tests enforce"]
@@ -52,7 +52,7 @@ def test_a_readme_has_the_required_parts_and_is_short(readme: Path) -> None:
     "page", sorted(ROOT.glob("problems/*/more.md")), ids=lambda path: path.parent.name
 )
 def test_the_page_more_is_short(page: Path) -> None:
-    assert words(page.read_text(encoding="utf-8")) <= 600
+    assert word_count(page.read_text(encoding="utf-8")) <= 600
     assert "](more.md)" in page.with_name("README.md").read_text(encoding="utf-8")
 
 
@@ -63,7 +63,7 @@ def test_each_step_has_a_command_and_the_steps_name_all_parts_of_the_stub(readme
     for text in steps:
         idea, command, _ = drawings.sub("", text).partition("```bash\nuv run pytest -k ")
         assert command
-        assert words(idea) <= 140  # 120 for the idea, the rest for the function to write
+        assert word_count(idea) <= 140  # 120 for the idea, the rest for the function to write
     stub = readme.with_name("problem.py").read_text(encoding="utf-8")
     prose = re.sub(r"```.*?```", "", "".join(steps), flags=re.DOTALL)
     named = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", prose)))}
@@ -131,5 +131,5 @@ def test_the_prediction_has_numbers_and_a_folded_answer(readme: Path) -> None:
 
 def test_the_common_rules_fit_on_a_page() -> None:
     page = (ROOT / "docs/robust.md").read_text(encoding="utf-8")
-    assert words(page) <= 500
+    assert word_count(page) <= 500
     assert "`problem.py` is graded by itself. It may use Python, `torch` and `numpy`" in page

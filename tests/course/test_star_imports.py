@@ -18,7 +18,7 @@ MODULES = (
     *("torch.autograd", "math", "numpy"),
 )
 STARS = "".join(f"from {name} import *\n" for name in (*MODULES, "builtins"))
-"""The last import restores `sum`, `max` and others, which the references use."""
+"""The last import restores Python's `sum`, `max` and others, which the references use."""
 
 FUTURE = "from __future__ import annotations\n"
 

@@ -126,7 +126,7 @@ def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -
     """The fraction is near 1 for constant gradients, and small for alternating gradients."""
     assert "The fraction doesn't depend on the scale of the gradients" in README
 
-    def moved(gradients: list[float]) -> float:
+    def last_step(gradients: list[float]) -> float:
         p = torch.nn.Parameter(torch.zeros(1, dtype=torch.float64))
         optimizer = torch.optim.AdamW([p], lr=1.0, eps=0.0, weight_decay=0.0)
         for gradient in gradients:
@@ -136,9 +136,9 @@ def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -
         return p.item() - before
 
     random = torch.randn(50, generator=torch.Generator().manual_seed(0)).tolist()
-    assert moved(random) == pytest.approx(moved([10 * each for each in random]), rel=1e-9)
-    assert moved([0.3] * 50) == pytest.approx(-1)
-    assert abs(moved([0.3, -0.3] * 25)) < 0.2
+    assert last_step(random) == pytest.approx(last_step([10 * each for each in random]), rel=1e-9)
+    assert last_step([0.3] * 50) == pytest.approx(-1)
+    assert abs(last_step([0.3, -0.3] * 25)) < 0.2
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-8])

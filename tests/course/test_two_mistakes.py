@@ -53,7 +53,7 @@ def mistakes(number: str) -> dict[str, Mistake]:
 def source_with(number: str, *names: str) -> str | None:
     """Return the source of a file with these mistakes.
 
-    Return None if their edits overlap, or if no correct file contains all lines to replace.
+    Return None if the edits of the mistakes overlap, or if they fit no correct file.
     """
     edits = [mistakes(number)[name] for name in names]
     blocks = tuple(block for each in edits for block in each.edit.blocks)
@@ -66,7 +66,7 @@ def source_with(number: str, *names: str) -> str | None:
 
 
 def pairs() -> Iterator[tuple[str, str, str]]:
-    """Yield each problem number with two frequent mistakes of a function that can be combined."""
+    """Yield (problem number, mistake, mistake) for frequent mistakes that can be combined."""
     for number, functions in FREQUENT.items():
         for names in functions.values():
             for one, other in combinations(names, 2):
@@ -121,7 +121,7 @@ def screen(number: str, *names: str) -> Screen:
 
 ALL = [*pairs()]
 QUICK = [pair for pair in ALL if pair[0] in {"02", "03"}]
-"""The pairs of two problems, as collecting the tests of a problem takes longer than a run."""
+"""The pairs of only two problems, as collecting the tests of a problem takes long."""
 EARLY = {*random.Random(5).sample(QUICK, IN_EACH_RUN)}
 
 

@@ -41,7 +41,7 @@ DOCUMENTS = sorted(
 )
 
 RUNNABLE = re.compile(r"(cat|grader|ls|make|pytest|python|uv run)\b|\[ ")
-"""The beginnings of commands that may run. Others might install something, or wait."""
+"""The beginnings of commands that may run. Other commands might install something, or wait."""
 
 SECONDS = 480
 """The time limit for a command, which is long enough on a busy machine."""
@@ -89,7 +89,7 @@ def blocks(text: str) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def written_commands() -> Iterator[tuple[str, Command]]:
-    """Yield each command in the documents, after the file and line of its block."""
+    """Yield (place, command) pairs. A place is the file and the line of a block."""
     for path in DOCUMENTS:
         document = path.relative_to(ROOT)
         for number, language, lines in blocks(path.read_text(encoding="utf-8")):
@@ -132,7 +132,7 @@ def runs_in_ci(command: Command) -> bool:
 
 
 def commands_to_run() -> dict[Command, str]:
-    """Return the commands that CI does not run, and the place where each is written first."""
+    """Map each command that CI does not run to the first place where it is written."""
     places: dict[Command, str] = {}
     for place, command in written_commands():
         made = make_commands(command.text) if command.text.startswith("make ") else []
@@ -219,7 +219,7 @@ def selects_tests(command: Command) -> bool:
         "--override-ini=addopts=",
         "--import-mode=importlib",
         "-pno:cacheprovider",
-        "-pno:unraisableexception",  # it collects garbage, which is slow here
+        "-pno:unraisableexception",  # the plugin collects garbage, which is slow here
     ]
     with contextlib.redirect_stdout(io.StringIO()):
         status = pytest.main([*look, "-k", command.selection, str(ROOT / command.folder)])

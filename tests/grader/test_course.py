@@ -18,7 +18,7 @@ from grader.result import ProblemResult, Status
 from grader.run.local_files import LocalFiles
 from grader.run.session import Session
 from grader.run.suite import Suite
-from tests.catalogue import one_case_of_each
+from tests.catalogue import first_case_ids
 from tests.warm import WarmPython
 
 
@@ -67,7 +67,7 @@ def test_the_test_for_forbidden_calls_reports_a_typo(course_suite: Suite, tmp_pa
         return path
 
     session = Session(LocalFiles(with_typo), hidden=True, diagnose=False)
-    course_suite.run(session, tests=one_case_of_each(course_suite))
+    course_suite.run(session, tests=first_case_ids(course_suite))
     for result in session.results.values():
         found = [test for test in result.tests if test.name.endswith("is_your_own")]
         assert len(found) == (result.id != "08-sampling")

@@ -62,7 +62,7 @@ def imported_names(path: Path) -> set[str]:
 
 
 def called_name(function: ast.expr) -> str:
-    """Return the name of a called function, without the module or object before it."""
+    """Return the name of a called function without its module or object."""
     return getattr(function, "attr", "") or getattr(function, "id", "")
 
 

@@ -1,4 +1,4 @@
-"""Notebooks contain the files that students get, and run if PyTorch is installed."""
+"""Notebooks contain the files that students receive, and run if PyTorch is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sweep finds functions of torch that return the same as a forbidden function."""
+"""The sweep finds functions of torch with the same values as a forbidden function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures for grading: a class that is graded quickly."""
+"""Fixtures for grading a class quickly, without running the submitted files."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class School:
         return " ".join(done.output.split())
 
     def rows(self, by: str = "identity") -> dict[str, dict[str, str]]:
-        """Return the rows of the gradebook by their value in a column."""
+        """Map each value in a column of the gradebook to its row."""
         with (self.out / "gradebook.csv").open(encoding="utf-8-sig", newline="") as file:
             return {row[by]: row for row in csv.DictReader(file)}
 
@@ -79,7 +79,7 @@ class School:
 
 @pytest.fixture
 def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
-    """Create a class of two students. Their files are compared, but do not run."""
+    """Create a class of two students. Their files do not run, but are compared with a text."""
     return school_of(small_course, tmp_path, monkeypatch)
 
 

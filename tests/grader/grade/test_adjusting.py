@@ -19,7 +19,7 @@ DUE = "share = 0.1\n[deadlines]\n01 = 2026-10-24T12:00:00Z\n"
 HEADER = "submission,problem,test,mark,reason\n"
 
 
-def correct(school: Any, lines: str) -> None:
+def write_corrections(school: Any, lines: str) -> None:
     school.write_book("corrections.csv", HEADER + lines)
 
 
@@ -29,7 +29,7 @@ def book(school: Any) -> Any:
 
 def test_a_correction_applies_in_every_run_without_grading(school: Any) -> None:
     school.grade()
-    correct(school, "bob,01,,3,Only a slip\n")
+    write_corrections(school, "bob,01,,3,Only a slip\n")
     run = school.grade()
     assert school.names() == []
     assert [str(c) for c in run.news.changes] == [
@@ -44,7 +44,7 @@ def test_a_correction_applies_in_every_run_without_grading(school: Any) -> None:
 
 
 def test_a_correction_stays_and_is_reported_after_a_new_submission(school: Any) -> None:
-    correct(school, "*,01,,3,For all\nbob,01,,3,Only a slip\n")
+    write_corrections(school, "*,01,,3,For all\nbob,01,,3,Only a slip\n")
     school.grade()
     school.hand_in("ada", school.wrong)
     school.hand_in("bob", "def double(x): return 5 * x")
@@ -59,7 +59,7 @@ def test_a_correction_stays_and_is_reported_after_a_new_submission(school: Any) 
 
 
 def test_a_removed_correction_no_longer_applies(school: Any) -> None:
-    correct(school, "*,01,test_doubles,leave out,Broken\n")
+    write_corrections(school, "*,01,test_doubles,leave out,Broken\n")
     school.grade()
     assert [row["max"] for row in school.rows().values()] == ["0", "0"]
     (book(school) / "corrections.csv").unlink()
@@ -88,7 +88,7 @@ def test_a_correction_without_a_match_ends_the_run_and_suggests_a_line(
 ) -> None:
     school.write_book("roster.csv", "id,name\ndan,Kim\nbob,Kim\n")
     school.hand_in("dan", school.right)
-    correct(school, f"{line}\n")
+    write_corrections(school, f"{line}\n")
     said = school.command(*dry, status=2)
     assert "corrections.csv, line " in said
     assert suggested in said
@@ -113,16 +113,16 @@ def test_a_late_policy_for_an_unknown_problem_ends_the_run(text: str, school: An
 
 
 def test_grading_one_submission_does_not_report_other_corrections(school: Any) -> None:
-    correct(school, "bob,01,,3,why\nada,01,test_gone,2,why\n")
+    write_corrections(school, "bob,01,,3,why\nada,01,test_gone,2,why\n")
     assert "test_gone" in school.command("--only", "ada", status=2)
-    correct(school, "bob,01,,3,why\n")
+    write_corrections(school, "bob,01,,3,why\n")
     assert "line 2, has no effect" in school.command("--only", "ada")
     assert "line 2" not in school.command()
 
 
 def test_a_correction_may_precede_the_submission(school: Any) -> None:
     school.write_book("roster.csv", "id,name\neve,Eve\n")
-    correct(school, "Eve,01,,3,why\nbob,01,,3,why\n")
+    write_corrections(school, "Eve,01,,3,why\nbob,01,,3,why\n")
     run = school.grade()
     assert school.gradebook()["bob"] == "3"
     last = about_book(run)
@@ -233,7 +233,7 @@ def test_an_earlier_mark_of_a_late_file_is_not_kept(
 
 
 def test_applying_a_correction_does_not_import_the_test_file(school: Any) -> None:
-    correct(school, "bob,01,test_doubles,1,why\n")
+    write_corrections(school, "bob,01,test_doubles,1,why\n")
     source = school.course.problems()[0].test_file
     source.write_text("import nothing_that_is_there\n" + source.read_text())
     assert "line 2" not in school.command()

@@ -74,13 +74,15 @@ def test_changed_tests_are_run_again(school: Any, file: str, why: str) -> None:
         ({"isolation": "sandbox"}, ""),
     ],
 )
-def test_different_settings_grade_again(school: Any, settings: dict[str, object], why: str) -> None:
+def test_changed_settings_cause_new_grading(
+    school: Any, settings: dict[str, object], why: str
+) -> None:
     school.grade()
     school.grade(settings=settings)
     assert school.names() == (["ada", "bob"] if why else [])
 
 
-def test_a_different_grader_grades_again(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_grader_causes_new_grading(school: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     school.grade()
     monkeypatch.setattr("grader.grade.provenance.code_sha256", lambda: "another")
     school.hand_in("bob", "def double(x): return 4 * x")

@@ -94,7 +94,7 @@ def test_an_unreachable_scheduler_is_reported(
 
 
 class FakeFuture:
-    """A future whose result is an error."""
+    """A future that raises an error instead of returning a result."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""Wrong files that forge records get at most a few points more than without the forgery."""
+"""A wrong file that forges records gets at most a few points more than without the forgery."""
 
 from __future__ import annotations
 

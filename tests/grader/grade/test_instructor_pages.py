@@ -1,4 +1,4 @@
-"""The folder of reports contains a page about each student and the graded files."""
+"""The folder of reports contains the graded files, and a page about each student."""
 
 from __future__ import annotations
 

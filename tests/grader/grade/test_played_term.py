@@ -32,7 +32,7 @@ SUNDAY_EVENING = "2026-11-01 19:30:00 -05:00"
 
 
 class Term:
-    """The steps of an instructor: grade downloads, edit the gradebook folder, export."""
+    """Grades downloads, edits the gradebook folder and exports marks, as an instructor does."""
 
     def __init__(self, school: Any, folder: Path) -> None:
         self.school, self.folder, self.book = school, folder, dict[str, str]()

@@ -1,4 +1,4 @@
-"""If a failure may not be caused by a submission, the pool grades the submission again, alone."""
+"""If a failure may have another cause than the submission, the pool grades it again, alone."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FakeConnection:
 def grade(
     small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., dict[str, SubmissionResult]]:
-    """Return a function that grades submissions of these names. `answer` replaces processes."""
+    """Return a function that grades submissions with the results that `answer` returns."""
 
     def grade_them(names: str, answer: Answer, jobs: int) -> dict[str, SubmissionResult]:
         def start(*given: Any) -> pool._Grading:

@@ -98,7 +98,7 @@ def repeat_problems(path: Path) -> None:
 def results(
     tmp_path_factory: pytest.TempPathFactory, new_course: Callable[[Path], Course]
 ) -> Iterator[Path]:
-    """Grade a class of two once, and return the folder of results."""
+    """Grade a class of two students once, and return the folder of results."""
     root = tmp_path_factory.mktemp("graded")
     with pytest.MonkeyPatch.context() as patch:
         made = school_of(new_course(root / "course"), root, patch)

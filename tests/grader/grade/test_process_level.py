@@ -1,4 +1,4 @@
-"""At the level `process` the same workers run the tests without a sandbox."""
+"""At the isolation level `process`, workers run the tests without a sandbox."""
 
 from __future__ import annotations
 

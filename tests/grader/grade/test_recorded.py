@@ -314,7 +314,7 @@ def test_the_worker_of_the_probe_contains_no_test_and_no_reference(
     monkeypatch.setattr(recorded, "PROBE_SECONDS", 60.0)
     secret = [*SECRET, *OF_HIDDEN, "test_doubles", "only_in_the_reference"]
     source = search_for(*secret, "Return a call of double")
-    # The answer to the probe contains the name of the exception. The probe runs if tests fail.
+    # The answer to the probe contains the name of the exception. The probe runs only if tests fail.
     told = "def double(x):\n    if x.tolist() != [3.0]: return 3 * x\n"
     source = source.replace("def double(x):\n", told)
     source = source.replace(

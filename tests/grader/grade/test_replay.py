@@ -1,4 +1,4 @@
-"""`replay` runs one graded test again and shows everything about it."""
+"""`grader replay` runs one graded test again, and shows its source, errors and checks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def graded(tmp_path: Path, small_course: Course) -> Path:
 
 @pytest.fixture
 def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the list of seeds of replays, which do not run the tests."""
+    """Replace the runs of replays. Return the list of the seeds that the replays use."""
     used = []
 
     def run(function: str, isolation: str, *args: Any) -> Rerun:

@@ -17,7 +17,7 @@ import pytest
 from grader.course import Course
 from tests.grader.intake.uploads import FILE, RIGHT, write
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 # The command. It records its process id, and must not load modules that take long.
 RUN = """

@@ -1,4 +1,4 @@
-"""A stopped run, or one with a full disk, leaves no incomplete file and no process."""
+"""A run that is stopped, or that fills the disk, leaves no incomplete file and no process."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     "how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda s: s.name
 )

@@ -1,4 +1,4 @@
-"""Part two has separate columns and totals. Reports omit it if nobody submitted it."""
+"""Part two has separate columns and totals. Reports omit it if no one submitted it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_an_unknown_part_is_refused(small_course: Course) -> None:
         small_course.of_part("two")
 
 
-# The model
+# Results
 
 
 def problem(id: str, part: str, status: Status, sha256: str = "x") -> ProblemResult:
@@ -48,7 +48,7 @@ def problem(id: str, part: str, status: Status, sha256: str = "x") -> ProblemRes
     [
         (Status.NOT_IMPLEMENTED, "x", True),
         (Status.MISSING, "", True),
-        (Status.MISSING, "x", False),  # a file without the names
+        (Status.MISSING, "x", False),  # a file without the required names
         (Status.ERROR, "", False),  # a file that can't be read
         (Status.FAILED, "x", False),
         (Status.PASSED, "x", False),

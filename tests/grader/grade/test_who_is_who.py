@@ -58,7 +58,7 @@ def test_a_student_of_a_different_platform_has_a_new_row(term: Any, tmp_path: Pa
 
 
 def test_a_result_with_a_different_identity_is_ignored(term: Any, tmp_path: Path) -> None:
-    """For example, a user renamed the result file."""
+    """The identity is different, for example, if a user renamed the result file."""
     week = write(tmp_path / "week1", {"ada_7_90_problem.py": term.right})
     term.grade(week, only="01")
     (path,) = (term.out / "results").iterdir()
@@ -291,7 +291,7 @@ def test_the_command_grades_one_student_alone(school: Any) -> None:
     assert "Did you mean 'bob'?" in school.command("--only", "ada", "--only", "bib", status=2)
 
 
-# Names that could harm
+# Harmful names
 
 
 ODD = ["=cmd|' C calc'!A0", "＝1+1", "a\u202eb", "line\nend", "نیک\u200cآیین", "\x1b[2J", "<b>&"]
@@ -320,7 +320,7 @@ def test_names_are_data_in_every_report(school: Any) -> None:
 
 @pytest.fixture
 def odd_names(school: Any) -> Any:
-    """Create a class whose names have capital letters, a formula, and two forms of one letter."""
+    """Create a class with two names that differ only in case, and with a formula as a name."""
     for name in ("AdaLovelace", "Kim Lee", "kim lee", "=1+1"):
         school.hand_in(name, school.wrong)
     school.grade()

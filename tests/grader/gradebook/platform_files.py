@@ -1,4 +1,4 @@
-"""Files in the formats of platforms, for a class with names in many scripts."""
+"""Return files in the formats of learning platforms, for a class with names in many scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Student:
     """A student of the class.
 
     Attributes:
-        id: the platform's number.
+        id: the student's number on the platform.
         first: the first name.
         last: the last name.
     """

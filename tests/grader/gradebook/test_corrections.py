@@ -157,7 +157,7 @@ def test_gradebook_and_feedback_explain_corrections(folder: Path) -> None:
 
 
 def test_marks_without_a_result_are_listed() -> None:
-    """Marks without a result are listed; totals, names and empty marks are not."""
+    """Totals, names and empty marks are not listed."""
     row = {"submission": "ada", "status": "graded", "03-scaled-attention": "20", "total": "20"}
     row |= {"01-softmax": "10", "02-basic-attention": "", "max": "35"}
     row |= {"part_two_total": "3", "member": "1001"}

@@ -1,4 +1,4 @@
-"""An export fills the right marks into a platform's file and changes nothing else."""
+"""An export fills the correct marks into a platform's file, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def result_for(student: Student, points: float, platform: str = "canvas") -> Sub
     )
 
 
-def exported(platform: str, file: Path, reports: Path, *options: str) -> list[str]:
+def export_lines(platform: str, file: Path, reports: Path, *options: str) -> list[str]:
     """Run `grader export`, and return the printed lines."""
     command = ["export", platform, str(file), "--reports", str(reports), *options]
     if not any(option.startswith(("--problem", "--total")) for option in options):
@@ -60,7 +60,7 @@ def exported(platform: str, file: Path, reports: Path, *options: str) -> list[st
     return run.output.splitlines()
 
 
-def refused(platform: str, file: Path, reports: Path, *options: str) -> str:
+def refusal(platform: str, file: Path, reports: Path, *options: str) -> str:
     """Run `grader export`, check that it writes nothing, and return its message."""
     before = {path: path.read_bytes() for path in file.parent.rglob("*") if path.is_file()}
     command = ["export", platform, str(file), "--reports", str(reports), *options]
@@ -107,7 +107,7 @@ def test_marks_exported_to_canvas_are_read_back(seed: int, tmp_path: Path, saved
     data = canvas_gradebook(rng.sample(CLASS, len(CLASS)), bom=bool(seed % 2))
     file = tmp_path / "grades.csv"
     file.write_bytes(data)
-    messages = exported("canvas", file, reports, "--column", "123456")
+    messages = export_lines("canvas", file, reports, "--column", "123456")
     assert file.read_bytes() == data
     filled = (tmp_path / "grades-filled.csv").read_bytes()
     assert without_column(filled, "Week 3 (123456)") == without_column(data, "Week 3 (123456)")
@@ -119,7 +119,7 @@ def test_marks_exported_to_canvas_are_read_back(seed: int, tmp_path: Path, saved
         "17 marks filled in under 'Week 3 (123456)'.",
         f"Written: {tmp_path / 'grades-filled.csv'}.",
     ]
-    again = exported("canvas", tmp_path / "grades-filled.csv", reports, "--column", "Week 3")
+    again = export_lines("canvas", tmp_path / "grades-filled.csv", reports, "--column", "Week 3")
     assert again[0] == "0 marks filled in under 'Week 3 (123456)'; 17 were already correct."
     assert (tmp_path / "grades-filled-filled.csv").read_bytes() == filled
 
@@ -127,7 +127,9 @@ def test_marks_exported_to_canvas_are_read_back(seed: int, tmp_path: Path, saved
 def test_a_new_column_is_added_in_canvas(tmp_path: Path, saved: Save) -> None:
     file = tmp_path / "grades.csv"
     file.write_bytes(data := canvas_gradebook())
-    exported("canvas", file, saved(result_for(CLASS[2], 20)), "--new-column", "Week 3, attention")
+    export_lines(
+        "canvas", file, saved(result_for(CLASS[2], 20)), "--new-column", "Week 3, attention"
+    )
     filled = (tmp_path / "grades-filled.csv").read_bytes()
     assert [row[:-1] for row in cells(filled)] == cells(data)
     last = {row[1]: row[-1] for row in cells(filled)}
@@ -138,14 +140,14 @@ def test_a_new_column_is_added_in_canvas(tmp_path: Path, saved: Save) -> None:
 def test_the_column_is_needed_only_with_several_assignments(tmp_path: Path, saved: Save) -> None:
     reports = saved(result_for(CLASS[0], 20))
     file = canvas_file(tmp_path)
-    asked = refused("canvas", file, reports, "--problem", "03")
+    asked = refusal("canvas", file, reports, "--problem", "03")
     assert "'Essay; one (55)', 'Week 3 (123456)'. Choose one with --column" in asked
-    asked = refused("canvas", file, reports, "--problem", "03", "--column", "Week 4")
+    asked = refusal("canvas", file, reports, "--problem", "03", "--column", "Week 4")
     assert "grades.csv has no such column. The columns are: 'Essay; one (55)'" in asked
-    own = refused("canvas", file, reports, "--problem", "03", "--column", "Final Score")
+    own = refusal("canvas", file, reports, "--problem", "03", "--column", "Final Score")
     assert "grades.csv has no such column" in own
     file.write_bytes(canvas_gradebook().replace(b"Essay; one (55)", b"Essay; one     "))
-    exported("canvas", file, reports)
+    export_lines("canvas", file, reports)
 
 
 def test_students_missing_on_either_side_are_listed(
@@ -157,7 +159,7 @@ def test_students_missing_on_either_side_are_listed(
     other = result("s-5", problem("01-softmax", 5, 10), identity="canvas:1001")
     stranger = result("eve", identity="eve")
     reports = saved(other, result_for(CLASS[4], 20), failed, stranger)
-    messages = exported("canvas", file, reports, "--column", "Week 3")
+    messages = export_lines("canvas", file, reports, "--column", "Week 3")
     assert messages[:-1] == snapshot
     assert (tmp_path / "grades-filled.csv").read_bytes() == file.read_bytes()
 
@@ -168,7 +170,7 @@ def test_changed_marks_are_listed_and_locked_columns_unchanged(
     marks = {1001: "18.00", 1002: "20.00", 1003: "EX", 1004: "N/A"}
     file = canvas_file(tmp_path, CLASS[:4], marks=marks)
     reports = saved(*(result_for(s, 20) for s in CLASS[:4]))
-    messages = exported("canvas", file, reports, "--column", "Week 3")
+    messages = export_lines("canvas", file, reports, "--column", "Week 3")
     assert messages[:-1] == snapshot
     filled = filled_in(file)
     assert [filled[str(s.id)] for s in CLASS[:4]] == ["20", "20.00", "EX", "N/A"]
@@ -179,7 +181,7 @@ def test_a_locked_grade_in_moodle_is_unchanged(
 ) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1001: "18.00"}, locked=(1001, 1003))
     reports = saved(*(result_for(s, 20, "moodle") for s in CLASS[:3]))
-    messages = exported("moodle", file, reports)
+    messages = export_lines("moodle", file, reports)
     assert messages[:-1] == snapshot
     filled = filled_in(file)
     assert [*filled.values()] == ["18.00", "20", ""]
@@ -188,9 +190,9 @@ def test_a_locked_grade_in_moodle_is_unchanged(
 @pytest.mark.parametrize("most", ["nan", "-5", "25 points"])
 def test_an_invalid_maximum_is_refused(most: str, tmp_path: Path, saved: Save) -> None:
     canvas = canvas_file(tmp_path, possible=most), saved(result_for(CLASS[0], 20))
-    said = refused("canvas", *canvas, "--problem", "03", "--column", "Week 3")
+    said = refusal("canvas", *canvas, "--problem", "03", "--column", "Week 3")
     moodle = moodle_file(tmp_path, most=most), saved(result_for(CLASS[0], 20, "moodle"))
-    for text in (said, refused("moodle", *moodle, "--problem", "03")):
+    for text in (said, refusal("moodle", *moodle, "--problem", "03")):
         assert ".csv, line " in text
         assert "Write a number from 0 to 1,000,000, such as 2.5" in text
 
@@ -201,13 +203,13 @@ def test_a_mark_with_a_smaller_maximum_is_not_filled_in(tmp_path: Path, saved: S
     lines = "submission,problem,test,mark,reason\ncanvas:1001,03,test_cases[a],leave out,Ill\n"
     write(tmp_path / "book", {"corrections.csv": lines})
     file = canvas_file(tmp_path, CLASS[:2])
-    messages = exported("canvas", file, reports, "--column", "Week 3")
+    messages = export_lines("canvas", file, reports, "--column", "Week 3")
     assert messages[0] == f"The book: {reports.parent / 'book'} (corrections.csv)."
     assert messages[2].startswith("Not filled in for Lovelace, Ada (1001): the mark is 20 of 22.5")
     assert filled_in(file)["1001"] == ""
     assert "Run `grader grade` again to update these students: Ada Lovelace." in messages[-2]
     file.write_bytes(canvas_gradebook(CLASS[:2], possible="100.00"))
-    why = refused("canvas", file, reports, "--problem", "03", "--column", "Week 3")
+    why = refusal("canvas", file, reports, "--problem", "03", "--column", "Week 3")
     assert "03-scaled-attention is worth up to 25 points here, but 100 in grades.csv." in why
 
 
@@ -219,7 +221,7 @@ def test_the_total_counts_required_problems_and_missing_ones_as_zero(
     both = result("a", *required, optional, identity="canvas:1001")
     file = canvas_file(tmp_path, CLASS[:2], possible="35")
     reports = saved(both, result_for(CLASS[1], 20))
-    messages = exported("canvas", file, reports, "--total", "--column", "Week 3")
+    messages = export_lines("canvas", file, reports, "--total", "--column", "Week 3")
     assert "Not graded in 01-softmax, which counts 0: Zoë Müller (canvas:1002)." in messages
     filled = filled_in(file)
     assert (filled["1001"], filled["1002"]) == ("25", "20")
@@ -227,18 +229,18 @@ def test_the_total_counts_required_problems_and_missing_ones_as_zero(
 
 def test_a_file_with_decimal_commas_keeps_them(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, CLASS[:2], possible="25,00", separator=";")
-    exported("canvas", file, saved(result_for(CLASS[0], 12.5)), "--column", "Week 3")
+    export_lines("canvas", file, saved(result_for(CLASS[0], 12.5)), "--column", "Week 3")
     filled = (tmp_path / "grades-filled.csv").read_bytes()
     assert marks_in(filled, "ID", "Week 3 (123456)", ";")["1001"] == "12,5"
     file.write_bytes(moodle_worksheet(CLASS[:2], most="25,00"))
-    exported("moodle", file, saved(result_for(CLASS[0], 12.5, "moodle")))
+    export_lines("moodle", file, saved(result_for(CLASS[0], 12.5, "moodle")))
     assert b',"12,5","25,00",' in (tmp_path / "grades-filled.csv").read_bytes()
 
 
 def test_repeated_rows_are_reported_once(tmp_path: Path, saved: Save) -> None:
     file = canvas_file(tmp_path, [CLASS[0], CLASS[0], CLASS[1]])
     reports = saved(*(result_for(s, 20) for s in CLASS[:2]))
-    messages = exported("canvas", file, reports, "--column", "Week 3")
+    messages = export_lines("canvas", file, reports, "--column", "Week 3")
     assert messages[0].startswith("1 mark filled in")
     assert len([text for text in messages if "so these lines were not changed." in text]) == 1
 
@@ -253,8 +255,8 @@ def test_numbers_of_a_different_week_are_unknown_but_names_match(
     students = [Student(s.id + 5000, s.first, s.last) for s in CLASS]
     file = moodle_file(tmp_path, students)
     reports = saved(*(result_for(s, s.id - 1000, "moodle") for s in CLASS))
-    assert "Nothing was filled in" in refused("moodle", file, reports, "--problem", "03")
-    messages = exported("csv", file, reports, *BY_NAME)
+    assert "Nothing was filled in" in refusal("moodle", file, reports, "--problem", "03")
+    messages = export_lines("csv", file, reports, *BY_NAME)
     assert messages[0] == "15 marks filled in under 'Grade'."
     assert (
         "Grades.csv has 'Kim Lee' in lines 30 and 32, so these lines were not changed." in messages
@@ -272,7 +274,7 @@ def test_a_name_matches_without_punctuation_but_not_without_vowels(
     found = [
         result(f"r{n}", full_name=name) for n, name in enumerate(("Bo ONeil", "रमा वर्मा", "ராமன்"))
     ]
-    exported("csv", file, saved(*found), *BY_NAME)
+    export_lines("csv", file, saved(*found), *BY_NAME)
     assert [*filled_in(file).values()] == ["20", "", "", "20"]
 
 
@@ -285,7 +287,7 @@ def test_joined_numbers_match_in_every_worksheet(tmp_path: Path, saved: Save) ->
     reports = saved(joined, other)
     names = "found,means\nmoodle:93,moodle:7\nmoodle:203,moodle:7\nmoodle:94,Eve\nsoftmx.py,01\n"
     write(tmp_path / "book", {"names.csv": names})
-    messages = exported("moodle", file, reports)
+    messages = export_lines("moodle", file, reports)
     filled = filled_in(file)
     assert filled == {"Participant 93": "20", "Participant 94": ""}
     assert not any("Ada" in text for text in messages)
@@ -301,7 +303,7 @@ def test_the_line_that_joins_new_numbers_is_printed(
     file = moodle_file(tmp_path, [Student(93, "Ada", "Lovelace"), *kims])
     others = [result(f"kim{n}", identity=f"moodle:{n}", full_name="Kim Lee") for n in (8, 9)]
     reports = saved(result("ada", identity="moodle:7", full_name=full_name), *others)
-    message = refused("moodle", file, reports, "--problem", "03")
+    message = refusal("moodle", file, reports, "--problem", "03")
     assert "In the file: Ada Lovelace (93), Kim Lee (94)" in message
     line = "add a line for the number to names.csv, such as moodle:93,moodle:7."
     assert message.endswith(line) is (full_name == "Ada Lovelace")
@@ -323,7 +325,7 @@ def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved
     file.write_text(as_csv(rows))  # type: ignore[arg-type]
     blind = result("p", identity="moodle:1004", full_name="Participant 1004")
     reports = saved(blind, of_moodle_group(1005))
-    messages = exported("moodle", file, reports, "--feedback", str(tmp_path / "f.zip"))
+    messages = export_lines("moodle", file, reports, "--feedback", str(tmp_path / "f.zip"))
     filled = filled_in(file)
     assert (filled["Participant 1004"], filled["Participant 1005"]) == ("20", "")
     assert NO_PARTICIPANTS in " ".join(messages)
@@ -334,7 +336,7 @@ def test_a_worksheet_without_names_is_filled_in_by_numbers(tmp_path: Path, saved
 def test_a_group_number_is_not_taken_for_a_participant_number(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path, CLASS[:3], marks={1002: "3.00"})
     message = " ".join(
-        exported("moodle", file, saved(of_moodle_group(1001), of_moodle_group(1002)))
+        export_lines("moodle", file, saved(of_moodle_group(1001), of_moodle_group(1002)))
     )
     assert [*filled_in(file).values()] == ["", "3.00", ""]
     assert "0 marks filled in" in message
@@ -354,12 +356,12 @@ def test_an_invalid_worksheet_is_refused(
     file = tmp_path / "Grades.csv"
     file.write_bytes(moodle_worksheet().replace(*change))
     reports = saved(result_for(CLASS[0], 20, "moodle"))
-    assert why in refused("moodle", file, reports, "--problem", "03")
+    assert why in refusal("moodle", file, reports, "--problem", "03")
 
 
 def test_the_platforms_file_is_overwritten_only_on_request(tmp_path: Path, saved: Save) -> None:
     file = moodle_file(tmp_path)
-    exported("moodle", file, saved(result_for(CLASS[0], 20, "moodle")), "--out", str(file))
+    export_lines("moodle", file, saved(result_for(CLASS[0], 20, "moodle")), "--out", str(file))
     assert marks_in(file.read_bytes(), "Identifier", "Grade")["Participant 1001"] == "20"
 
 
@@ -370,10 +372,10 @@ def test_corrections_and_lateness_are_in_the_marks(tmp_path: Path, saved: Save) 
     lines = "submission,problem,test,mark,reason\ncanvas:1001,03,,23,why\n"
     write(tmp_path / "book", {"corrections.csv": lines})
     file = canvas_file(tmp_path, CLASS[:1])
-    exported("canvas", file, reports, "--column", "Week 3")
+    export_lines("canvas", file, reports, "--column", "Week 3")
     assert filled_in(file)["1001"] == "23"
     write(tmp_path / "book", {"corrections.csv": f"{lines}nobody,03,,1,why\n"})
-    assert "# nobody,03,,1,why" in refused("canvas", file, reports, "--problem", "03")
+    assert "# nobody,03,,1,why" in refusal("canvas", file, reports, "--problem", "03")
 
 
 # Other files
@@ -384,7 +386,7 @@ def test_a_roster_of_gradescope_is_filled_in(tmp_path: Path, saved: Save) -> Non
     file.write_text("Name,SID,Email\nAda,001,Ada@x.edu\nBob,002,bob@x.edu\nEve,,eve@x.edu\n")
     ada, both = result("ada", identity="gradescope:ada@x.edu"), result("two")
     both.identity, both.members = "gradescope:002", ("bob@x.edu", "eve@x.edu")
-    exported("gradescope", file, saved(ada, both), "--new-column", "Week 3")
+    export_lines("gradescope", file, saved(ada, both), "--new-column", "Week 3")
     assert (tmp_path / "roster-filled.csv").read_text() == (
         "Name,SID,Email,Week 3\nAda,001,Ada@x.edu,20\nBob,002,bob@x.edu,20\nEve,,eve@x.edu,20\n"
     )
@@ -400,7 +402,7 @@ def test_a_student_id_is_not_taken_for_a_canvas_id(
     file = tmp_path / "list.csv"
     file.write_text("Email,SID,Mark\nbob@x.edu,1001,\n")
     reports = saved(result_for(CLASS[0], 20))
-    assert "Nothing was filled in" in refused(platform, file, reports, "--problem", "03", *options)
+    assert "Nothing was filled in" in refusal(platform, file, reports, "--problem", "03", *options)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
@@ -410,8 +412,8 @@ def test_a_list_is_read_in_each_encoding_of_excel(
     file = tmp_path / "list.csv"
     file.write_bytes("Nr;Wer;Mark\r\n1;JOSÉ Núñez;\r\n2;ada;\r\n".encode(encoding))
     reports = saved(result("jose", full_name="José Núñez", identity="canvas:7"), result("ada"))
-    assert "Name it with --id-column" in refused("csv", file, reports, "--problem", "03")
-    exported("csv", file, reports, "--id-column", "Wer", "--column", "Mark")
+    assert "Name it with --id-column" in refusal("csv", file, reports, "--problem", "03")
+    export_lines("csv", file, reports, "--id-column", "Wer", "--column", "Mark")
     filled = (tmp_path / "list-filled.csv").read_bytes()
     assert filled == "Nr;Wer;Mark\r\n1;JOSÉ Núñez;20\r\n2;ada;20\r\n".encode(encoding)
 
@@ -438,11 +440,11 @@ def test_a_member_of_several_groups_has_marks_but_no_total(
         ("--problem=01", ["5", "7", "7"]),
         ("--total", ["", "", "7"]),
     ):
-        messages = exported("gradescope", file, reports, "--new-column", "Mark", option)
+        messages = export_lines("gradescope", file, reports, "--new-column", "Mark", option)
         rows = cells((tmp_path / "roster-filled.csv").read_bytes())
         assert [row[3] for row in rows[1:]] == marks
-        refused = [text for text in messages if text.startswith("Not filled in for ")]
-        assert len(refused) == (2 if option == "--total" else 0)
+        refusal = [text for text in messages if text.startswith("Not filled in for ")]
+        assert len(refusal) == (2 if option == "--total" else 0)
 
 
 def test_marks_of_several_groups_for_one_problem_are_not_exported(
@@ -452,7 +454,7 @@ def test_marks_of_several_groups_for_one_problem_are_not_exported(
     file.write_text("Name,SID,Email\nAda,001,ada@x.edu\nBob,002,bob@x.edu\n")
     reports = saved(of_group("ada", points=5), of_group("ada", "bob"))
     for option in ("--problem=03", "--total"):
-        messages = exported("gradescope", file, reports, "--new-column", "Mark", option)
+        messages = export_lines("gradescope", file, reports, "--new-column", "Mark", option)
         assert any(
             text.startswith("Not filled in for Ada (ada@x.edu): it may be") for text in messages
         )
@@ -469,7 +471,7 @@ def test_any_csv_is_filled_in_by_columns_of_the_roster(
     write(tmp_path / "book", {"roster.csv": roster})
     file = write(tmp_path, {"list.csv": roster}) / "list.csv"
     people = result("noetheremmy", identity="canvas:2"), result("adalovelace", identity="canvas:1")
-    exported("csv", file, saved(*people), "--id-column", column, "--new-column", "Week 3")
+    export_lines("csv", file, saved(*people), "--id-column", column, "--new-column", "Week 3")
     filled = marks_in((tmp_path / "list-filled.csv").read_bytes(), "ID", "Week 3")
     assert filled == {"1": "20", "2": "20"}
 
@@ -484,7 +486,7 @@ def test_a_name_shared_by_two_students_gets_no_mark(tmp_path: Path, saved: Save)
         result("emmy", identity="canvas:3", full_name="Emmy Noether"),
     ]
     options = "--id-column", "Student", "--new-column", "Week 3"
-    messages = exported("csv", file, saved(*people), *options)
+    messages = export_lines("csv", file, saved(*people), *options)
     filled = marks_in((tmp_path / "list-filled.csv").read_bytes(), "Student", "Week 3")
     assert filled == {"Ada Lovelace": "", "Emmy Noether": "20"}
     assert any("Ada Lovelace (canvas:1)" in line for line in messages)
@@ -513,12 +515,12 @@ def test_invalid_requests_are_refused(
     file = tmp_path / "grades.csv"
     file.write_bytes(canvas_gradebook().replace(b"Essay; one (55)", b"Essay"))
     platform, *rest = options
-    assert why in refused(platform, file, saved(result_for(CLASS[0], 20)), *rest)
+    assert why in refusal(platform, file, saved(result_for(CLASS[0], 20)), *rest)
 
 
 def test_without_results_nothing_is_filled_in(tmp_path: Path) -> None:
     file = canvas_file(tmp_path)
-    why = refused("canvas", file, tmp_path / "nowhere", "--problem", "03")
+    why = refusal("canvas", file, tmp_path / "nowhere", "--problem", "03")
     assert "There are no results in" in why
 
 
@@ -528,7 +530,7 @@ def test_a_number_without_leading_zeros_is_only_suggested(tmp_path: Path, saved:
     reports = saved(*(result(f"s{n}", identity=f"canvas:{n}") for n in (1, 2)))
     file = tmp_path / "list.csv"
     file.write_text("Id,Mark\n1234,\n0000077,\n1.23457E+12,\n")
-    message = " ".join(exported("csv", file, reports, "--id-column", "Id", "--column", "Mark"))
+    message = " ".join(export_lines("csv", file, reports, "--id-column", "Id", "--column", "Mark"))
     assert "Did you mean 0001234 by 1234? list.csv lacks leading zeros. Format" in message
 
 
@@ -539,7 +541,7 @@ def test_feedback_for_moodle_is_in_folders_with_moodles_names(tmp_path: Path, sa
     file = moodle_file(tmp_path)
     reports = saved(*(result_for(s, 20, "moodle") for s in CLASS))
     (reports / "feedback/s-1002.html").unlink()
-    messages = exported("moodle", file, reports, "--feedback", str(tmp_path / "feedback.zip"))
+    messages = export_lines("moodle", file, reports, "--feedback", str(tmp_path / "feedback.zip"))
     assert "No feedback for Zoë Müller (1002): s-1002.html does not exist." in messages
     with zipfile.ZipFile(tmp_path / "feedback.zip") as archive:
         assert len(archive.namelist()) == len(CLASS) - 1
@@ -563,7 +565,7 @@ def test_marks_and_feedback_are_both_written_or_neither(
     places = {"--out": tmp_path / "marks.csv", "--feedback": tmp_path / "feedback.zip"}
     places[option] = file / "folder" / places[option].name
     options = [word for pair in places.items() for word in map(str, pair)]
-    why = refused("moodle", file, reports, "--problem", "03", *options)
+    why = refusal("moodle", file, reports, "--problem", "03", *options)
     assert places[option].name in why
     assert "is not a folder" in why
 
@@ -583,7 +585,7 @@ def test_feedback_for_canvas_has_the_names_of_the_download(tmp_path: Path, saved
         for name in names:
             download.writestr(name, "x")
     options = ["--feedback", str(tmp_path / "f.zip"), "--download", str(download.filename)]
-    messages = exported("canvas", file, reports, "--column", "Week 3", *options)
+    messages = export_lines("canvas", file, reports, "--column", "Week 3", *options)
     lacks = "submissions.zip has no .py, .txt, .md or .zip file of this student."
     assert f"No feedback for Müller, Zoë (1002): {lacks}" in messages
     assert f"No feedback for 陳, 小文 (1004): {lacks}" in messages

@@ -1,4 +1,4 @@
-"""Each row of the roster is matched with the right submission."""
+"""Each row of the roster is matched with the correct submission."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def matched(folder: Path, roster: str | bytes, *known: Known) -> Matched:
     return read_roster(path).match(known)
 
 
-def test_canvas_gradebook_gives_real_names_by_its_numbers(folder: Path) -> None:
+def test_a_canvas_gradebook_gives_real_names_by_numbers(folder: Path) -> None:
     squeezed = [Known(f"canvas:{s.id}", s.sortable.lower(), (str(s.id),)) for s in CLASS[:-3]]
     matches = matched(folder, canvas_gradebook(), *squeezed)
     plain = [s for s in CLASS[:-3] if s.first[:1] != "="]
@@ -34,7 +34,7 @@ def test_canvas_gradebook_gives_real_names_by_its_numbers(folder: Path) -> None:
     assert not matches.strangers
 
 
-def test_moodle_worksheet_gives_people_by_their_names_and_not_by_its_numbers(folder: Path) -> None:
+def test_a_moodle_worksheet_is_matched_by_names_and_not_by_numbers(folder: Path) -> None:
     known = [Known(f"moodle:{s.id + 1}", s.full_name) for s in CLASS]
     matches = matched(folder, moodle_worksheet(), *known)
     names = {each: [e.name for e in matches.of[each]] for each in matches.of}
@@ -128,7 +128,7 @@ def test_a_list_without_students_is_reported(content: str, folder: Path) -> None
 # Names in other files
 
 
-def adjusted_by(folder: Path, name: str, text: str, *results: SubmissionResult) -> list[str]:
+def adjusted_lines(folder: Path, name: str, text: str, *results: SubmissionResult) -> list[str]:
     """Return a line with the points of each student, and the messages."""
     (folder / name).write_text(text, encoding="utf-8")
     graded, messages = adjusted(results, GradebookFolder(folder))
@@ -146,7 +146,7 @@ def test_an_extension_matches_the_name_on_the_roster(name: str, folder: Path) ->
     (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
     late = problem("03-scaled-attention", 20, 25, late=True)
     jose = result("ruizjosé", late, identity="canvas:7", full_name="ruizjosé")
-    line, _ = adjusted_by(folder, "late.toml", f'{LATE}"{name}" = "2 days"\n', jose)
+    line, _ = adjusted_lines(folder, "late.toml", f'{LATE}"{name}" = "2 days"\n', jose)
     assert line == "José Ruiz: 20 of 25"
 
 
@@ -154,7 +154,7 @@ def test_an_extension_may_precede_the_submission(folder: Path) -> None:
     (folder / "roster.csv").write_text(CANVAS, encoding="utf-8")
     jose = result("ruizjosé", identity="canvas:7")
     text = f'{LATE}"Kim Lee" = "2 days"\n"Kim Leo" = "2 days"\n'
-    _, *messages = adjusted_by(folder, "late.toml", text, jose)
+    _, *messages = adjusted_lines(folder, "late.toml", text, jose)
     assert len(messages) == 1
     assert "'Kim Leo'" in messages[0]
 
@@ -187,10 +187,12 @@ def test_a_name_shared_by_two_people_matches_no_one(
         (folder / "roster.csv").write_text(roster, encoding="utf-8")
     ada = result("ada", full_name="Ada")
     lines = "submission,problem,mark,reason\nLi Wei,03,3,why\n"
-    *marks, message = adjusted_by(folder, "corrections.csv", lines, ada, *submitted)
+    *marks, message = adjusted_lines(folder, "corrections.csv", lines, ada, *submitted)
     assert marks == [f"{each.full_name}: 20 of 25" for each in (ada, *submitted)]
     assert "line 2, has no effect: 'Li Wei' may refer to " in message
-    *_, message = adjusted_by(folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *submitted)
+    *_, message = adjusted_lines(
+        folder, "late.toml", f'{LATE}"Li Wei" = "2 days"\n', ada, *submitted
+    )
     assert "this extension has no effect: 'Li Wei' may refer to " in message
 
 
@@ -199,7 +201,7 @@ def test_a_name_shared_by_two_people_matches_no_one(
 def test_a_group_is_found_by_each_of_its_members(name: str, roster: str, folder: Path) -> None:
     (folder / "roster.csv").write_text(roster, encoding="utf-8")
     lines = f"submission,problem,mark,reason\n{name},03,3,why\n"
-    marks = adjusted_by(folder, "corrections.csv", lines, GROUP)
+    marks = adjusted_lines(folder, "corrections.csv", lines, GROUP)
     assert marks == ["Li Wei + Dana Kim: 3 of 25"]
 
 
@@ -213,7 +215,7 @@ def test_points_by_hand_have_separate_columns(folder: Path) -> None:
     (folder / "corrections.csv").write_text("submission,problem,mark,reason\nbob,03,10,why\n")
     late = problem("03-scaled-attention", 20, 25, late=True)
     text = f'{CRITERIA}ada,03,Style,4,5,"Clear, but long"\nbob,3,style,"2,5",5,\n'
-    marks = adjusted_by(
+    marks = adjusted_lines(
         folder, "criteria.csv", text, result("ada", late, full_name="ada"), result("bob")
     )
     assert marks == ["ada: 14 of 30", ": 12.5 of 30"]
@@ -239,7 +241,7 @@ def test_an_invalid_line_ends_the_run(line: str, why: str, folder: Path) -> None
 def test_students_without_points_by_hand_are_listed(folder: Path) -> None:
     text = f"{CRITERIA}bob,03,Style,1,5,\n"
     ada = result("ada", full_name="Ada L")
-    *_, message = adjusted_by(folder, "criteria.csv", text, ada, result("bob"))
+    *_, message = adjusted_lines(folder, "criteria.csv", text, ada, result("bob"))
     assert message == ("criteria.csv: no points yet for 'Style' in 03-scaled-attention: Ada L.")
 
 

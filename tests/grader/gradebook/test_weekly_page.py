@@ -12,7 +12,7 @@ from grader.gradebook.lines import Correction, read_criteria, read_lines
 from tests.grader.gradebook.built import adjusted, problem, result
 
 
-def shown_file(first_line: str) -> str:
+def example_file(first_line: str) -> str:
     """Return the block of the page that begins with `first_line`."""
     text = (own_course().root / "docs/weekly.md").read_text(encoding="utf-8")
     (found,) = re.findall(rf"^```text\n({re.escape(first_line)}.*?)^```", text, re.M | re.S)
@@ -20,20 +20,22 @@ def shown_file(first_line: str) -> str:
 
 
 def test_the_example_corrections_are_read(folder: Path) -> None:
-    (folder / "corrections.csv").write_text(shown_file("submission,problem,test"), encoding="utf-8")
+    (folder / "corrections.csv").write_text(
+        example_file("submission,problem,test"), encoding="utf-8"
+    )
     found = read_lines(folder, Correction)
     assert [line.value for line in found] == [20, 0.5, None]
 
 
 def test_the_example_points_by_hand_are_read(folder: Path) -> None:
-    text = shown_file("submission,problem,criterion")
+    text = example_file("submission,problem,criterion")
     (folder / "criteria.csv").write_text(text, encoding="utf-8")
     found = read_criteria(folder)
     assert [line.value.points for line in found] == [4, 5]
 
 
 def test_the_example_late_policy_is_applied(folder: Path) -> None:
-    (folder / "late.toml").write_text(shown_file("per ="), encoding="utf-8")
+    (folder / "late.toml").write_text(example_file("per ="), encoding="utf-8")
     assert read_late_policy(folder / "late.toml")
     late = problem("03-scaled-attention", 20, 25, handed_in="2026-11-04T12:00:00+01:00")
     kim, ada = result("kim", late), result("ada", late, full_name="Ada Lovelace")

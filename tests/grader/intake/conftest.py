@@ -32,7 +32,7 @@ def class_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["folder", "zip"])
 def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -> Take:
-    """Return a function that reads files as a folder, and as a zip file with the same name."""
+    """Return a function that reads files from a folder, or from a zip file with the same name."""
 
     def take_files(
         files: Files, name: str = "download", problem: str = "", course: Course = small_course

@@ -1,6 +1,4 @@
-"""`grader grade` with downloads of learning platforms: gradebook, members of groups, one
-problem.
-"""
+"""`grader grade` grades the downloads of learning platforms."""
 
 from __future__ import annotations
 

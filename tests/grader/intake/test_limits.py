@@ -1,4 +1,4 @@
-"""Bombs, endless lists and huge files are reported in the row of their submission."""
+"""Zip bombs, long lists and large files are reported in the row of their submission."""
 
 from __future__ import annotations
 

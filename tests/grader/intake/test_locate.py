@@ -1,4 +1,4 @@
-"""Files are found under the names that people and browsers give to them, at every depth."""
+"""A file is found in any folder, and under the names that people and browsers give it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`names.csv` assigns names in submissions to identities in every run."""
+"""`names.csv` assigns names of files and folders to problems and students."""
 
 from __future__ import annotations
 

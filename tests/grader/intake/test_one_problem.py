@@ -1,5 +1,6 @@
-"""In a download for one problem, a single file belongs to that problem, unless its name is a
-different problem's.
+"""In a download for one problem, a single file belongs to that problem.
+
+A file with the name of a different problem is an exception.
 """
 
 from __future__ import annotations

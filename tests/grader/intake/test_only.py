@@ -1,4 +1,4 @@
-"""`--only NAME` accepts an identity, a file's name or a real name; an unknown name is an error."""
+"""`--only NAME` accepts an identity, a file's name or a real name. Other names are errors."""
 
 from __future__ import annotations
 

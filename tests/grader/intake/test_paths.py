@@ -1,4 +1,4 @@
-"""The instructor's paths: one or several, and messages about errors in them."""
+"""Errors in the instructor's paths, and in the entries of a class folder, are reported."""
 
 from __future__ import annotations
 

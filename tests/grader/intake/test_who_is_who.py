@@ -126,7 +126,7 @@ def test_a_folder_name_gives_no_platform_identity(take: Take) -> None:
     assert {s.identity for s in intake.submissions} == {"folder:canvas:12", "ada"}
 
 
-def test_no_result_replaces_another() -> None:
+def test_no_result_file_replaces_that_of_another_submission() -> None:
     taken = result_name("canvas:12", "ada")
     names = [taken, taken.upper(), "ada", "Ada", "nul", "a" * 101, "a" * 101 + "b", "é", "e"]
     result_names = [result_name(name, name) for name in names]

@@ -1,4 +1,4 @@
-"""The file of a problem is chosen by one order of places in a submission, and never by a guess."""
+"""The file for a problem is chosen by a fixed order of places, and never by a guess."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 def write(folder: Path, files: Mapping[str, bytes] | Mapping[str, str]) -> Path:
-    """Write files into a folder, by relative path, and return the folder."""
+    """Write files with relative paths into a folder, and return the folder."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

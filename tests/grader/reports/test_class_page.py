@@ -51,7 +51,7 @@ def first_screen(page: str) -> str:
 
 
 def student(name: str, *statuses: Status, mistake: str = "", id: str = FIRST) -> SubmissionResult:
-    """Return a result of one problem, optionally with a named mistake."""
+    """Return a student's result of one problem, optionally with a named mistake."""
     tests = [TestResult(f"t{n}", f"Test {n}", False, 2, s) for n, s in enumerate(statuses)]
     made = ([f"It is {mistake}."], [[mistake]]) if mistake else ([], [])
     return result_of(name, ProblemResult(id, "abc", tests, [], *made), identity=name)

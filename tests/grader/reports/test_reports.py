@@ -53,7 +53,7 @@ def result_with(text: str, name: str = "ada") -> SubmissionResult:
 
 
 class Page(HTMLParser):
-    """The elements and the text of a page, as a browser reads the page."""
+    """Collects the elements, the links and the text of a page, as a browser reads it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from grader.student.report import where_to_look
 SOURCE = "import torch\n\n\ndef scores(q, k):\n    return q\n\n\nclass Model:\n    pass\n"
 
 
-def place(folder: Path, title: str, message: str, source: str) -> str:
+def shown_place(folder: Path, title: str, message: str, source: str) -> str:
     problem = Problem(folder / "problems/01-softmax")
     for file, content in ((problem.stub, source), (problem.kept_stub, SOURCE)):
         file.parent.mkdir(parents=True)
@@ -50,4 +50,4 @@ def test_the_place_is_in_the_function_or_class_that_the_test_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert place(tmp_path, title, message, source) == expected
+    assert shown_place(tmp_path, title, message, source) == expected

@@ -1,6 +1,4 @@
-"""At home the first run with a mistake shows numbers and a question; later runs name the
-mistake.
-"""
+"""At home, a first run shows numbers and a question. A later run names the mistake."""
 
 from __future__ import annotations
 

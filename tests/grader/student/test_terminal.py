@@ -1,4 +1,4 @@
-"""The output of `uv run pytest` about a problem."""
+"""`uv run pytest` prints a short report about a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Part two is optional: no command requests a problem of part two that was not begun."""
+"""Part two is optional: no command requests a problem of part two that has not been begun."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</
 
 @pytest.fixture
 def problems(two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> list[Problem]:
-    """Return the problems of a course of stubs, which commands use."""
+    """Make commands use a course of stubs, and return its problems."""
     monkeypatch.setattr(cli, "own_course", lambda: two_parts)
     monkeypatch.chdir(two_parts.root)
     return two_parts.problems()

@@ -1,4 +1,4 @@
-"""Canvas's downloads: names, late files and repeated uploads."""
+"""Downloads of Canvas are read with their names, late files and repeated uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clones of Classroom 50, and the list of submissions next to them."""
+"""Clones of Classroom 50 are read with the list of submissions next to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCORES = (
 
 
 def scores(*lines: tuple[str, str, str, str]) -> bytes:
-    """Return a scores.csv with lines of user name, time, tag and link."""
+    """Return the content of scores.csv. A line is a user name, a time, a tag and a link."""
     rows = (
         f"{user},A,B,,Lab 1,1,2,{time},{tag},{user},{url},false," for user, time, tag, url in lines
     )
@@ -87,7 +87,7 @@ def test_unreadable_times_are_listed(take: Take) -> None:
 
 
 def test_a_list_inside_a_clone_is_not_read(take: Take) -> None:
-    """With such a list a student could change the times of others."""
+    """With the list, a student could change the times of other students."""
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in ("ada", "b")}
     evil = scores(("ada", "2026-11-20T10:00:00Z", "submit/1", ""))
     intake = take(files | {f"{CLASSROOM_50}/cs-attention-b/scores.csv": evil})

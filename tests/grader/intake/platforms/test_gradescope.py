@@ -1,4 +1,4 @@
-"""Gradescope's export, and its list of students."""
+"""Exports of Gradescope are read with their list of students."""
 
 from __future__ import annotations
 

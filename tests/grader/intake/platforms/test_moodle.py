@@ -1,4 +1,4 @@
-"""Moodle's downloads, with a folder for each student or without folders."""
+"""Downloads of Moodle are read, with a folder for each student or without folders."""
 
 from __future__ import annotations
 

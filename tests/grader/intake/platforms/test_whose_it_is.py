@@ -1,4 +1,4 @@
-"""On no platform is a student lost, or able to submit for a different student."""
+"""On each platform, all students are found, and none can submit for a different student."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_one_name_does_not_turn_a_class_into_a_download(take: Take, name: str) -
 
 
 def test_platform_files_inside_a_students_archive_are_ignored(take: Take) -> None:
-    """With such files a student could submit for others."""
+    """With these files, a student could submit for other students."""
     evil = {"submission_metadata.yml": METADATA, f"submission_1/{ID}/problem.py": WRONG}
     files = {"ada_12_98_hw.zip": zip_file(evil), "bea_13_99_hw.zip": zip_file(COURSE)}
     assert [s.full_name for s in take(files).submissions] == ["ada", "bea"]
