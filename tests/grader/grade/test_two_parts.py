@@ -145,7 +145,7 @@ def test_attempted_parts_have_columns_and_totals(long_school: Any) -> None:
         assert "Part two: 4 of 8 points" in said[name]
     for name in ("feedback/bob.html", "instructor/bob.html"):
         assert not any(word in said[name] for word in (SIX, SEVEN, "art two")), name
-    assert "1 went on to part two, with a mean of 4 points." in said["index.html"]
+    assert "1 tried part two, with a mean of 4 points." in said["index.html"]
 
 
 def test_the_score_on_gradescope_is_that_of_part_one(long_school: Any) -> None:
