@@ -358,7 +358,7 @@ def telltale(problem, dropout, uneven=0.0):
     """Return a layer and a sequence for which the output shows what dropout drops.
 
     All scores are equal. So each attention weight is 1/3, for any scale. The value of token j is 1
-    at COPIES places of its own, and 0 elsewhere. At these places, the output of query i is the
+    at COPIES separate places, and 0 elsewhere. At these places, the output of query i is the
     weight of token j, plus 1 from c_proj. So only a dropped entry is 0. If `uneven` is not 0, the
     tokens have different keys, and so different weights.
     """

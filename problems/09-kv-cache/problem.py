@@ -183,7 +183,7 @@ class CachedGPT(nn.Module):
             ValueError: T + max_new_tokens is more than n_positions. It is raised before anything
                 is computed.
         """
-        # TODO: refuse too long a text (ValueError); then the prompt once, and one token at a time.
+        # TODO: raise ValueError if it is too long; read the prompt once, then one token at a time.
         raise NotImplementedError
 
 

@@ -622,7 +622,7 @@ def test_large_scores(problem, rng, case):
     # The scores are the products of entry 0 of queries and keys, which depends on entry 5 of x.
     queries_rows, keys_rows = [0, 3], [6, 9]
     weight[[*queries_rows, *keys_rows]] = 0
-    weight[:12, 5] = 0  # else it would give scores of 1e10
+    weight[:12, 5] = 0  # else entry 5 of x would give scores of 1e10
     bias[queries_rows] = bias[keys_rows] = keys[..., 0] = 1
     if case == "growing":
         weight[keys_rows, 5] = 1

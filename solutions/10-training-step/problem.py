@@ -112,7 +112,7 @@ class AdamW:
         lr: the learning rate.
         betas: how much of the running means of gradients and of their squares each step keeps.
         eps: a number that is added to the root of the mean square.
-        weight_decay: each step subtracts lr * weight_decay of a parameter from it.
+        weight_decay: each step multiplies a parameter by 1 - lr * weight_decay.
 
     Attributes:
         lr: the learning rate; it may be set between steps.
