@@ -233,7 +233,7 @@ def test_layer_norm_of_rows_far_from_zero(problem, rng, dtype):
 
 @pytest.mark.points(0.25)
 def test_layer_norm_of_constant_rows(problem, rng):
-    """For a row of equal entries, LayerNorm returns the bias, and gradients are finite"""
+    """For a row of equal entries, the output is the bias, and gradients are finite"""
     weights = norm_weights(rng, 8)
     module = make(problem, "LayerNorm", weights, 8)
     x = torch.tensor([[3.0, 0], [-1, 7]])[:, :, None].repeat(1, 1, 8).requires_grad_()

@@ -434,7 +434,7 @@ def test_defaults_of_adamw(problem, rng):
 
 @pytest.mark.points(0.75)
 def test_learning_rate_may_be_set(problem, rng):
-    """AdamW keeps its running means when the attribute lr is set, and after zero_grad"""
+    """The running means stay the same when the attribute lr is set, and after zero_grad"""
     weights, gradients = random_steps(rng, ["ab"] * 3, a=(3,), b=(2,))
     call = "AdamW(parameters), with zero_grad and lr set to 0.1, 0.02 and 0 between the steps"
     check_adamw(problem, weights, gradients, call, lr=[0.1, 0.02, 0.0], weight_decay=0.2)
