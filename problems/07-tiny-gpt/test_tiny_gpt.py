@@ -459,7 +459,7 @@ def test_generate_any_token(problem, rng):
 @pytest.mark.points(1)
 @pytest.mark.parametrize(("prompt_length", "n_new", "batch"), [(2, 6, 3), (4, 3, 2), (7, 4, 1)])
 def test_generate_beyond_n_positions(problem, rng, prompt_length, n_new, batch):
-    """The model reads the last n_positions tokens, from position 0; the result contains all tokens"""
+    """The model reads the last n_positions tokens, from position 0; all tokens are returned"""
     sizes = SMALL | {"vocab_size": 11, "n_positions": 4}
     check_generated(problem, rng, sizes, prompt_length, n_new, batch)
 
