@@ -108,7 +108,7 @@ def _as_submitted(plan: Plan, result: SubmissionResult) -> SubmissionResult:
     added = [
         ProblemResult(id, file.sha256, late=file.late, handed_in=file.handed_in)
         for id, file in plan.submission.files.items()
-        if file.is_there
+        if file.is_submitted
     ]
     return SubmissionResult(
         result.submission,
@@ -151,7 +151,7 @@ def _state(file: StudentFile | None, plan: Plan, id: str, is_late: bool) -> str:
         return ""
     if file.bad:
         state = "unclear"
-    elif not file.is_there:
+    elif not file.is_submitted:
         return "-"
     elif id in plan.reasons:
         state = NEW if plan.reasons[id] == NEW else "again"

@@ -1,6 +1,4 @@
-"""Define the data of submissions before and after reading. A submission has one student or
-group.
-"""
+"""Define the data of a submission before and after reading."""
 
 from __future__ import annotations
 
@@ -9,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from grader.errors import UsageError
-from grader.intake.tree import TreeEntry, gathered
+from grader.intake.tree import TreeEntry, virtual_folder
 
 
 @dataclass(frozen=True)
 class StudentFile:
-    """The file of one problem: its bytes, or the reason why there are none.
+    """The submitted file for one problem, or the reason why there is no such file.
 
     Attributes:
         source: the bytes; None if the file could not be read.
@@ -31,13 +29,13 @@ class StudentFile:
     handed_in: str = ""
 
     @property
-    def is_there(self) -> bool:
+    def is_submitted(self) -> bool:
         """Whether a file was submitted, even if it cannot be used."""
         return self.source is not None or self.bad
 
     @property
     def sha256(self) -> str:
-        """The SHA-256 hash of the source; empty without a source."""
+        """The SHA-256 hash of the source; empty if there is no source."""
         return "" if self.source is None else hashlib.sha256(self.source).hexdigest()
 
 
@@ -46,16 +44,16 @@ class Submission:
     """The submission of one student or group.
 
     Attributes:
-        name: the name of the result files. It is unique and safe as the name of a file.
-        files: the files by problem id.
-        notes: sentences about the files, for example a folder with a misspelt name.
+        name: the unique name of the result files, without unsafe characters.
+        files: the files, by problem id.
+        notes: sentences about the files, for example about a folder with a misspelt name.
         members: the ids of the students on the learning platform; empty without a platform.
         late: whether the platform reports the submission as late.
         unused: the names of submitted files that belong to no problem.
-        identity: the student's id, which is the same in every run. Without an id it is `name`.
+        identity: the student's id, which is the same in every run. If there is no id, it is `name`.
         full_name: the student's name according to the platform or the folder.
         handed_in_as: the name of the submitted folder or archive.
-        has_unknown_file: whether the problem of a Python file in it is unknown.
+        has_unknown_file: whether it contains a Python file for which the problem is unknown.
     """
 
     name: str
@@ -93,20 +91,20 @@ class UnreadSubmission:
     """The submission of one student or group before its files are read.
 
     Attributes:
-        identity: the student's id, which is the same in every download: the platform and the id on
-            it, or else the full name of the folder or archive.
+        identity: the student's id, which is the same in every download. It consists of the platform
+            and the id on the platform. Without a platform it is the name of the folder or archive.
         name: the student's name according to the platform or the folder.
         folder: the submitted folder or archive.
         members: the id of each student in the platform's gradebook.
         late: whether the platform reports the submission as late.
-        time: the time of submission in the platform's format; empty if the platform has no time.
+        time: the submission time in the platform's format; empty if it is unknown.
         notes: sentences about the choice of the files.
-        unused: the names of submitted entries that cannot be graded, such as a text typed online.
+        unused: the names of submitted items that cannot be graded, such as a text typed online.
     """
 
     identity: str
     name: str
-    folder: TreeEntry = gathered("", ())
+    folder: TreeEntry = virtual_folder("", ())
     members: tuple[str, ...] = ()
     late: bool = False
     time: str = ""
@@ -119,7 +117,7 @@ class Layout:
     """The unread submissions at a path.
 
     Attributes:
-        title: the kind of download, such as `Canvas download`; empty for any other folder.
+        title: the kind of download, such as `Canvas download`. It is empty for other folders.
         submissions: the submissions, one for each student or group.
         unmatched: sentences about entries that match no student.
         notes: sentences about the whole download.
@@ -136,11 +134,10 @@ class Intake:
     """The submissions at the path that the instructor gave.
 
     Attributes:
-        submissions: in the order in which they were found.
-        recognised: a line about the download of a learning platform; empty for any other folder.
+        submissions: the submissions in the order in which they were found.
+        recognised: a line about the download of a learning platform. It is empty for other folders.
         unmatched: sentences about entries that belong to no student, or to more than one.
-        without_problem: a hint about files for which the problem is unknown; empty without such
-            files.
+        without_problem: a hint if the problem of some files is unknown; otherwise empty.
     """
 
     submissions: list[Submission]
@@ -150,7 +147,7 @@ class Intake:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the submissions are a class, which means that there are two or more."""
+        """Whether the path contains a class, which means two or more submissions."""
         return len(self.submissions) > 1
 
     def require_work(self) -> None:
@@ -160,8 +157,8 @@ class Intake:
         `--problem` was forgotten, or that the layout of the folders is unknown.
 
         Raises:
-            UsageError: no submission of a class has a file, or most submissions have only files for
-                which the problem is unknown.
+            UsageError: no submission of a class has a readable file, or the problem is unknown for
+                the files of most submissions.
         """
         read = sum(each.is_read for each in self.submissions)
         unknown = sum(each.has_unknown_file and not each.is_read for each in self.submissions)

@@ -1,7 +1,8 @@
 """Choose identities and names of result files for submissions, and find submissions by name.
 
-The name of a file depends only on the identity and the full name, never on other submissions. Two
-identities never share a file, even on a file system that ignores upper and lower case.
+The name of a result file depends only on the identity and the full name, never on other
+submissions. Two identities never share a file, even on a file system that ignores upper and lower
+case.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _PLATFORMS = re.compile(r"[a-z]+:")
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # reserved by Windows
 _LONGEST = 80
 _SHOWN = 3
-_MARK = "~"  # before a hash; other names never contain it
+_MARK = "~"  # precedes a hash; names without a hash never contain it
 
 
 def folder_identity(name: str) -> str:
-    """Return the identity of a submission that has only the name of its folder or archive."""
+    """Return the identity of a submission from no platform, from its folder's or archive's name."""
     whole = unicodedata.normalize("NFC", name)
     return f"folder:{whole}" if _PLATFORMS.match(whole) else whole
 
@@ -39,8 +40,8 @@ def is_folder_name(identity: str) -> bool:
 def result_name(identity: str, full_name: str) -> str:
     """Return the name of a submission's result files.
 
-    If the identity is a safe name in small letters, the identity is returned. Otherwise the result
-    is the safe part of the full name with a short hash of the identity.
+    If the identity is a safe file name in lower case, return the identity. Otherwise return the
+    safe characters of the full name, followed by a short hash of the identity.
 
     Args:
         identity: the identity, which may be any text.
@@ -53,15 +54,14 @@ def result_name(identity: str, full_name: str) -> str:
 
 
 def longer_result_name(identity: str, full_name: str) -> str:
-    """Return a name of result files with the whole hash of the identity, so that it is surely
-    unique.
-    """
+    """Return a name of result files with the full hash of the identity. It is always unique."""
     return f"{_readable(full_name) or 'submission'}{_MARK}{_sha256(identity)}"
 
 
 def _readable(name: str) -> str:
-    """Return a name without accents and unsafe characters; empty if this leaves no letter or
-    digit.
+    """Return a name without accents and unsafe characters.
+
+    Return "" if no letter or digit is left.
     """
     letters = unicodedata.normalize("NFKD", name)
     bare = "".join(letter for letter in letters if not unicodedata.combining(letter))
@@ -79,8 +79,8 @@ def _sha256(identity: str) -> str:
 def make_unique(submissions: Sequence[Submission]) -> list[str]:
     """Change equal identities so that each submission has a different one.
 
-    The submission whose name equals the identity keeps the identity. If there is no such
-    submission, the first one keeps it. Return a sentence about each changed identity.
+    Of several submissions with the same identity, the one whose folder has this name keeps it, or
+    else the first one. Return a sentence about each changed identity.
     """
     sentences = []
     taken = {submission.identity for submission in submissions}
@@ -105,10 +105,10 @@ def make_unique(submissions: Sequence[Submission]) -> list[str]:
 
 
 def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[Submission]:
-    """Return the submissions with these names. Each is an identity, a file's name or a full name.
+    """Return the submissions with these names: identities, names of result files or full names.
 
     Raises:
-        UsageError: a name matches no submission, or more than one.
+        UsageError: a name does not match exactly one submission.
     """
     wanted = {_one(submissions, name).identity for name in names}
     return [submission for submission in submissions if submission.identity in wanted]
@@ -117,7 +117,7 @@ def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[
 def named(submissions: Iterable[Submission], name: str) -> list[Submission]:
     """Return the submission with this identity, or else all submissions with this name.
 
-    The number on a platform and the id in its gradebook also count as names.
+    If no name matches, compare the number on the platform and the ids in its gradebook.
     """
     name = unicodedata.normalize("NFC", name)
     submissions = list(submissions)
@@ -142,7 +142,7 @@ def _one(submissions: Sequence[Submission], name: str) -> Submission:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean ...?" with the most similar name; empty if none is similar."""
+    """Return " Did you mean ...?" with the most similar names, or "" if no name is similar."""
     by_lower = {each.lower(): each for each in sorted(known, reverse=True)}
     lower = name.lower()
     inside = sorted((each for each in by_lower if len(each) > 2 and each in lower), key=len)[-1:]

@@ -1,4 +1,4 @@
-"""Limit how much is read, so that one student's upload cannot stop the run.
+"""Limit the amount of data to read, so that one student's upload can't stop the run.
 
 With these limits, zip bombs, huge folders and very long lists of names are rejected.
 """
@@ -11,33 +11,37 @@ from typing import IO
 from grader.intake.tree import BadArchive
 
 MAX_SOURCE_BYTES = 1_000_000
-"""The largest size of a problem.py in bytes. The reference solutions have about 3,000 bytes."""
+"""The maximum size of a problem.py in bytes. The reference solutions have about 3,000 bytes."""
 
 MAX_FILES = 50_000
-"""The largest number of files and folders in a submission, without those created by tools."""
+"""The maximum number of files and folders in a submission. Files of tools are not counted."""
 
 MAX_ENTRIES = 200_000
-"""The largest number of entries in a folder or archive. Some archives contain whole environments.
+"""The maximum number of entries in a folder or archive.
+
+Some archives contain whole environments.
 """
 
 MAX_TOTAL_BYTES = 500_000_000
-"""The largest number of bytes to read from one archive, packed and unpacked bytes together."""
+"""The maximum number of bytes to read from one archive: packed plus unpacked bytes."""
 
 MAX_SECONDS = 10.0
-"""The processor time for one archive in seconds. Usual archives take much less than a second. An
-archive
-at the other limits takes three seconds: 500 MB in a tar.gz, or an environment with 50,000 files."""
+"""The maximum processor time for one archive in seconds.
+
+Usual archives take much less than a second. Archives at the other limits take three seconds: 500 MB
+in a tar.gz, or an environment with 50,000 files.
+"""
 
 MAX_DEPTH = 8
-"""The largest depth of members: course/class/student/assignment/folder/problems/problem/file."""
+"""The maximum depth of members: course/class/student/assignment/folder/problems/problem/file."""
 
 MAX_NESTED_BYTES = 100_000_000
-"""The largest size in bytes of a student's archive, which is read into memory."""
+"""The maximum size in bytes of a student's archive, which is read into memory."""
 
 CHUNK = 1 << 16
 """The number of bytes to unpack at once."""
 
-_LISTED = b"PK\x01\x02"  # before each member in the list of a zip file
+_LISTED = b"PK\x01\x02"  # precedes each member in the list of a zip file
 
 
 def require_few(count: int) -> None:
@@ -49,22 +53,18 @@ def require_few(count: int) -> None:
 
 
 class Budget:
-    """The bytes and the time that reading one archive may take."""
+    """The number of bytes and the time that are left for reading one archive."""
 
     def __init__(self) -> None:
         self.renew()
 
     def renew(self) -> None:
-        """Start a new budget, so that one student's nested archive doesn't affect other
-        students.
-        """
+        """Start a new budget for a nested archive, so that it doesn't affect other students."""
         self._until = time.thread_time() + MAX_SECONDS
         self._spent = 0
 
     def spend(self, count: int = 0) -> None:
-        """Count bytes that were read. Raise BadArchive if the limit of bytes or of time is
-        exceeded.
-        """
+        """Count bytes that were read. Raise BadArchive if too many bytes or seconds were used."""
         self._spent += count
         if self._spent > MAX_TOTAL_BYTES:
             most = f"{MAX_TOTAL_BYTES:,}"
@@ -76,12 +76,12 @@ class Budget:
 
 
 class LimitedFile:
-    """A file that counts the bytes read and limits the size of one read.
+    """A file that counts the bytes that are read, and limits the size of a single read.
 
     Args:
         file: the file to read.
         budget: the limits for all reads together.
-        largest: the largest number of bytes in one read.
+        largest: the maximum number of bytes in a single read.
         seeks_by_reading: whether skipped bytes count as read, as in a compressed file.
     """
 
@@ -94,7 +94,7 @@ class LimitedFile:
         self._seeks_by_reading = seeks_by_reading
 
     def read(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes. Raise BadArchive if `size` exceeds the limit of one read."""
+        """Return at most `size` bytes. Raise BadArchive if a single read returns too many bytes."""
         most = self._largest + 1
         content = self._file.read(min(size, most) if size >= 0 else most)
         if len(content) == most:
@@ -114,7 +114,7 @@ class LimitedFile:
         return self._file.tell()
 
     def seekable(self) -> bool:
-        """Return True: `seek` may be called."""
+        """Return True, because `seek` can be called."""
         return True
 
     def close(self) -> None:

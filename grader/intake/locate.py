@@ -1,15 +1,16 @@
-"""Choose the file of each problem in a submission. The same rule applies at every depth.
+"""Choose the file of each problem in a submission.
 
-The name of a file determines its problem. Otherwise the name of the nearest folder determines it,
-or else the instructor's option. Unchanged stubs and empty files are ignored. Of the remaining files
-for a problem, the file in the clearest place is read:
+The problem of a file is determined by the name of the file, or else by the name of the nearest
+folder, or else by the instructor's option. The depth of the file does not matter. Unchanged stubs
+and empty files are ignored. Of the remaining files for a problem, the one with the clearest path is
+read. Paths from clear to unclear:
 
-- `01-name/problem.py`, then `problems/01-name/problem.py`, then the same names in deeper folders;
-- `name.py`, or `problem.py` if the problem is known, then the same names in deeper folders;
-- a copy or a misspelling of such a name;
+- `01-name/problem.py`, then `problems/01-name/problem.py`, then these names in deeper folders;
+- `name.py`, or `problem.py` if the problem is known, then these names in deeper folders;
+- a copy or a misspelling of such a file name;
 - any other Python file.
 
-If two files are in equally clear places, neither is read. Archives are opened only if the folders
+If two files have equally clear paths, neither is read. Archives are opened only if the folders
 do not contain all files.
 """
 
@@ -23,7 +24,7 @@ from grader.course import NOTEBOOK, SUBMISSION_FILE
 from grader.intake import limits
 from grader.intake.handed_in import StudentFile
 from grader.intake.limits import MAX_DEPTH, MAX_SOURCE_BYTES
-from grader.intake.opening import opened
+from grader.intake.opening import open_entry
 from grader.intake.platforms import LISTS
 from grader.intake.problem_names import (
     ALL_PROBLEMS,
@@ -36,18 +37,18 @@ from grader.intake.tree import Kind, Refused, TreeEntry, archive_suffix, is_mino
 from grader.text import quoted, some
 
 _MISSPELT = "?"
-"""The problem of a file in a folder with a name that is similar to the name of a problem."""
+"""Stands for the problem of files in a folder whose name is only similar to a problem's name."""
 
 _IN_FOLDER, _DEEPER, _NAMED, _NEARLY, _ANY = 0, 2, 3, 5, 6
 _PACKED = 10
-"""Places of files, the clearest first. For a file in an archive, `_PACKED` is added."""
+"""Ranks of paths; 0 is the clearest. For a file in an archive, `_PACKED` is added."""
 
 _COURSES = {"shared", "grader", "solutions", "students"}
-"""Names of folders of the course that contain no problems."""
+"""The names of the course's folders that contain no problems."""
 
 _MOST_ARCHIVES = 10
 _MOST_COMPARED = 1000
-"""The largest number of names to compare with the names of problems, because this is slow."""
+"""The maximum number of names to compare with similar names, because this is slow."""
 _LIST_DEPTH = 2  # a platform's list of students is in the folder or in its only subfolder
 
 _SHOWN = 20
@@ -56,8 +57,12 @@ _QUESTIONS = 3
 _A_NOTEBOOK = f"A notebook is not graded. Copy the code from its cells to {SUBMISSION_FILE}."
 
 
-def wanted(parts: Sequence[str]) -> int:
-    """Return the largest size in bytes of a member of an archive to read; 0 to skip the member."""
+def bytes_to_read(parts: Sequence[str]) -> int:
+    """Return the maximum size in bytes of an archive's member that is read; 0 to skip the member.
+
+    Args:
+        parts: the parts of the member's path.
+    """
     name = parts[-1]
     if name in LISTS:
         return LISTS[name] if len(parts) <= _LIST_DEPTH else 0
@@ -66,7 +71,7 @@ def wanted(parts: Sequence[str]) -> int:
 
 @dataclass
 class LocatedFiles:
-    """The files of a submission by problem.
+    """The files of a submission, by problem.
 
     Attributes:
         files: the file of each requested problem, by the problem's id.
@@ -95,7 +100,7 @@ def locate(folder: TreeEntry, problems: Problems, problem: str = "") -> LocatedF
     submitted = _SubmittedFiles(problems)
     submitted.add(folder, _Around(problem=problem))
     choice = _ClearestFile(submitted.candidates, problems)
-    if submitted.archives and not all(map(choice.is_written, problems.sought)):
+    if submitted.archives and not all(map(choice.is_written, problems.requested)):
         submitted.open_archives()
     return _located(submitted, choice, problems)
 
@@ -110,14 +115,14 @@ class _PythonFile:
     Attributes:
         path: its path in the submission.
         entry: the file.
-        problem: its problem; empty if unknown.
-        place: the rank of its name and folder as an indication of the problem; lower is clearer.
+        problem: the id of its problem; empty if unknown.
+        rank: how clearly its path indicates the problem. Lower is clearer.
     """
 
     path: str
     entry: TreeEntry
     problem: str
-    place: int
+    rank: int
 
     @property
     def is_obvious(self) -> bool:
@@ -126,8 +131,9 @@ class _PythonFile:
 
     @property
     def root(self) -> str:
-        """The folder or archive that contains the problems' folders; empty for the submission
-        itself.
+        """The path of the folder or archive that contains the problems' folders.
+
+        The path is empty for the submission itself.
         """
         folders = self.path.split("/")[:-1]
         for course in (self.problem, ALL_PROBLEMS):
@@ -140,16 +146,16 @@ class _Around:
     """The folders around a file.
 
     Attributes:
-        path: their path, as shown in messages.
-        way: the folders below the root of the course's files.
-        problem: the problem that they indicate.
-        place: the number to add to the place of each file.
+        path: their path in messages.
+        folders: the names of the folders, without skipped outer folders.
+        problem: the problem that the folders indicate.
+        rank: a number to add to the rank of each file.
     """
 
     path: str = ""
-    way: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     problem: str = ""
-    place: int = 0
+    rank: int = 0
 
     def shown(self, name: str) -> str:
         return f"{self.path}/{name}" if self.path else name
@@ -157,17 +163,17 @@ class _Around:
 
 @dataclass
 class _SubmittedFiles:
-    """The files of a submission, each with the problem that its path and name indicate.
+    """The files of a submission, with the problem that each file's path indicates.
 
     Attributes:
         problems: the problems of the course.
-        candidates: the Python files.
-        others: the paths of all other files, without those of tools.
-        questions: questions about folders with names similar to the name of a problem.
-        refused: the reason why a problem's folder cannot be read, by the problem's id. The key ""
-            is for archives.
-        folders: the problems that have a folder.
-        archives: archives that are not opened yet, with their paths and problems.
+        candidates: the Python files that may be read.
+        others: the paths of other files. Files of tools are left out.
+        questions: questions about folders with a name similar to a problem's name.
+        refused: the reason why a problem's folder cannot be read, by problem id. The reason for an
+            archive has the key "".
+        folders: the ids of the problems that have a folder.
+        archives: archives that are not opened yet, as (archive, path, problem id) tuples.
     """
 
     problems: Problems
@@ -181,7 +187,7 @@ class _SubmittedFiles:
     compared: int = 0
 
     def add(self, folder: TreeEntry, around: _Around) -> None:
-        """Add the files of a submission or an archive. Archives in it are not opened.
+        """Add the files of a submission or an archive. Nested archives are not opened.
 
         Folders that contain only one folder are skipped.
 
@@ -195,7 +201,7 @@ class _SubmittedFiles:
                 break
             name = inside[0].name
             problems = self.problems
-            if name == ALL_PROBLEMS or problems.of_folder(name) or problems.nearly_folder(name):
+            if name == ALL_PROBLEMS or problems.of_folder(name) or problems.similar_to_folder(name):
                 break
             folder = inside[0]
             skipped.append(name)
@@ -204,7 +210,7 @@ class _SubmittedFiles:
         self._add_all(folder.children(), around)
 
     def open_archives(self) -> None:
-        """Add the files of all archives, including nested archives, that can be opened."""
+        """Add the files of all archives, including nested archives. Skip unreadable archives."""
         archives, self.archives = self.archives, []
         if len(archives) > _MOST_ARCHIVES:
             names = some([quoted(path) for _, path, _ in archives], _MOST_ARCHIVES)
@@ -215,7 +221,7 @@ class _SubmittedFiles:
         for archive, path, problem in archives:
             before = len(self.candidates)
             try:
-                self.add(opened(archive, wanted), _Around(path, (), problem, _PACKED))
+                self.add(open_entry(archive, bytes_to_read), _Around(path, (), problem, _PACKED))
             except Refused as refused:
                 del self.candidates[before:]
                 self.refused.setdefault("", refused.sentence(quoted(path)))
@@ -242,13 +248,11 @@ class _SubmittedFiles:
                 self.others.append(path)
 
     def _add_folder(self, folder: TreeEntry, around: _Around) -> None:
-        """Add the files of a folder. If the folder cannot be read, record the reason for its
-        problem.
-        """
+        """Add the files of a folder. If it can't be read, keep the reason in `refused`."""
         id = self.problems.of_folder(folder.name)
         self.folders |= {id} - {""}
         problem = self._folders_problem(folder.name, around.problem)
-        if len(around.way) == MAX_DEPTH:
+        if len(around.folders) == MAX_DEPTH:
             return
         try:
             children = folder.children()
@@ -260,13 +264,18 @@ class _SubmittedFiles:
             else:
                 self.others.append(around.path)
         else:
-            way = (*around.way, folder.name)
-            self._add_all(children, replace(around, way=way, problem=problem))
+            folders = (*around.folders, folder.name)
+            self._add_all(children, replace(around, folders=folders, problem=problem))
 
     def _folders_problem(self, name: str, around: str) -> str:
-        """Return the problem of the files in a folder or an archive with this name."""
+        """Return the problem of the files in a folder or an archive.
+
+        Args:
+            name: the name of the folder or archive.
+            around: the problem that the outer folders indicate.
+        """
         id = self.problems.of_folder(name)
-        near = "" if id else self._nearly(self.problems.nearly_folder, name)
+        near = "" if id else self._nearly(self.problems.similar_to_folder, name)
         if near and not self.problems.only:
             self.questions.append(f"There is a folder {quoted(name)}; did you mean {near}?")
             return _MISSPELT
@@ -278,18 +287,19 @@ class _SubmittedFiles:
 
     def _candidate(self, file: TreeEntry, path: str, around: _Around) -> _PythonFile:
         by_name = self.problems.of_file(file.name)
-        near = self._nearly(self.problems.nearly, file.name)
+        near = self._nearly(self.problems.similar_to_file, file.name)
         problem = by_name or around.problem
         if not problem and self.problems.only:
             problem = near or self.problems.only
-        if file.name == SUBMISSION_FILE and around.way[-1:] == (problem,):
+        if file.name == SUBMISSION_FILE and around.folders[-1:] == (problem,):
             tops = ((problem,), (ALL_PROBLEMS, problem))
-            place = _IN_FOLDER + tops.index(around.way) if around.way in tops else _DEEPER
+            is_top = around.folders in tops
+            rank = _IN_FOLDER + tops.index(around.folders) if is_top else _DEEPER
         elif by_name or is_bare(file.name):
-            place = _NAMED + (not set(around.way) <= {ALL_PROBLEMS})
+            rank = _NAMED + (not set(around.folders) <= {ALL_PROBLEMS})
         else:
-            place = _NEARLY if is_nearly_bare(file.name) or near == problem else _ANY
-        return _PythonFile(path, file, problem, around.place + place)
+            rank = _NEARLY if is_nearly_bare(file.name) or near == problem else _ANY
+        return _PythonFile(path, file, problem, around.rank + rank)
 
 
 def _is_minor_file(entry: TreeEntry) -> bool:
@@ -300,7 +310,7 @@ def _is_minor_file(entry: TreeEntry) -> bool:
 
 
 class _ClearestFile:
-    """Chooses and reads the clearest file of each problem."""
+    """Chooses and reads the file with the clearest path for each problem."""
 
     def __init__(self, candidates: Sequence[_PythonFile], problems: Problems) -> None:
         self._candidates = candidates
@@ -312,32 +322,31 @@ class _ClearestFile:
         return any(map(self.has_work, self.clearest(id)))
 
     def clearest(self, id: str) -> list[_PythonFile]:
-        """Return the files in the clearest place with a written file. Files with equal content
-        count once.
+        """Return the files with the clearest path. Files with equal content count once.
+
+        Stubs and empty files are returned only if the problem has no other file.
         """
         of_problem = [each for each in self._candidates if each.problem == id]
-        places = sorted({each.place for each in of_problem})
-        clearest = [[each for each in of_problem if each.place == place] for place in places]
+        ranks = sorted({each.rank for each in of_problem})
+        clearest = [[each for each in of_problem if each.rank == rank] for rank in ranks]
         written = ([each for each in files if self.has_work(each)] for files in clearest)
         files = next(filter(None, written), clearest[0] if clearest else [])
         return list({self.read(each).source or each: each for each in files}.values())
 
     def has_work(self, candidate: _PythonFile) -> bool:
-        """Return whether a file is neither empty nor the stub. Return True if the file cannot be
-        read.
-        """
+        """Return whether a file is neither empty nor the stub, or can't be read."""
         source = self.read(candidate).source
         return source is None or not self._problems.is_unwritten(candidate.problem, source)
 
 
-def read_file(entry: TreeEntry, place: str) -> StudentFile:
-    """Return a file with its bytes, or the reason why it cannot be read.
+def read_file(entry: TreeEntry, folder: str) -> StudentFile:
+    """Return the content of a file, or the reason why it can't be read.
 
     Args:
         entry: the file.
-        place: the name of its folder, for messages.
+        folder: the name of its folder, for messages.
     """
-    name = f"{entry.name} in {place}" if place else entry.name
+    name = f"{entry.name} in {folder}" if folder else entry.name
     try:
         source = entry.read(MAX_SOURCE_BYTES)
     except Refused as refused:
@@ -358,8 +367,9 @@ _STARTS = {
 
 
 def _foreign_kind(source: bytes) -> str:
-    """Return a description of a file that is not Python, such as a notebook; empty for possible
-    Python.
+    """Return a description of a file that is not Python, such as "a notebook".
+
+    Return "" for a file that may be Python.
     """
     start = source[:200].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if start.startswith(b"{") and b'"nbformat"' in source and b'"cells"' in source:
@@ -373,7 +383,7 @@ def _foreign_kind(source: bytes) -> str:
 def _located(submitted: _SubmittedFiles, choice: _ClearestFile, problems: Problems) -> LocatedFiles:
     located = LocatedFiles()
     settled: set[_PythonFile] = set()
-    for id in problems.sought:
+    for id in problems.requested:
         clearest = choice.clearest(id)
         settled |= {*clearest}
         if len(clearest) == 1:
@@ -405,7 +415,7 @@ def _located(submitted: _SubmittedFiles, choice: _ClearestFile, problems: Proble
 
 
 def _how_read(file: _PythonFile) -> list[str]:
-    """Return a sentence about a file with an unexpected path or name."""
+    """Return a sentence about a file if its path or its name is unexpected."""
     if not file.is_obvious:
         return [f"{quoted(file.path)} was read as {file.problem}."]
     kind = "archive" if archive_suffix(file.root) else "folder"
@@ -413,9 +423,7 @@ def _how_read(file: _PythonFile) -> list[str]:
 
 
 def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> StudentFile:
-    """Return an entry without source for a problem with no file. Its reason explains what is
-    missing.
-    """
+    """Return a `StudentFile` without source for a problem without a file, with the reason."""
     if reason := submitted.refused.get(id) or submitted.refused.get(""):
         return StudentFile(None, reason, bad=True)
     if id in submitted.folders:
@@ -429,8 +437,8 @@ def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> Student
         return StudentFile(None, reason)
     unknown = [each.path for each in submitted.candidates if not each.problem]
     if unknown and len(unknown) == len(submitted.candidates):
-        # The same reason for all problems, so that it is reported once.
-        example = problems.sought[0]
+        # All problems get the same reason, so that it is reported once.
+        example = problems.requested[0]
         reason = (
             f"The problem of {_listed(unknown)} is unknown. Submit a folder with a name such as "
             f"{example}, or a file with a name such as {example}.py."

@@ -1,4 +1,4 @@
-"""Read `names.csv`, in which the instructor saves the answers to questions about unknown names.
+"""Read `names.csv`, in which the instructor explains unknown names of files and students.
 
 Each line maps an unknown name (column `found`) to a problem or a student (column `means`). Other
 columns are ignored.
@@ -28,7 +28,7 @@ class Names:
 
     Attributes:
         problems: the id of a problem, by the name of a file or folder in a submission.
-        people: the name or identity of a student, by the name or identity of a submission.
+        people: the name or identity of a student, by another name or identity of this student.
     """
 
     problems: dict[str, str] = field(default_factory=dict)
@@ -36,14 +36,14 @@ class Names:
 
 
 def read_names(path: Path, problems: Iterable[str]) -> Names:
-    """Return the meanings in the file. Return no meanings if the file does not exist.
+    """Return the meanings of names in a file. The file need not exist.
 
     Args:
         path: the file.
         problems: the ids of the course's problems.
 
     Raises:
-        UsageError: a line is invalid. The text names the line.
+        UsageError: a line is invalid. The message names the line.
     """
     known = tuple(problems)
     names = Names()
@@ -60,8 +60,9 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
 
 
 def _fault(name: str, meaning: str, *, is_problem: bool) -> str:
-    """Return the reason why a line is invalid, as the rest of a sentence; empty for a valid
-    line.
+    """Return the reason why a line is invalid, as the rest of a sentence.
+
+    Return "" for a valid line.
     """
     if name.lower().endswith(".ipynb"):
         return "is a notebook, which is not graded; copy its code to a Python file"
@@ -74,7 +75,7 @@ def _fault(name: str, meaning: str, *, is_problem: bool) -> str:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of each line, the name and its meaning."""
+    """Yield the line number, the name and the meaning for each complete line."""
     if not path.is_file():
         return
     table = read_table(path, comments=False)

@@ -1,8 +1,8 @@
-"""Open folders and archives as trees, without following links, waiting or writing.
+"""Open folders and archives as trees. Never follow links, wait for data, or write files.
 
-An archive is read in one pass and in memory. Nothing is unpacked to disk. An archive in a zip file
+An archive is read in one pass and in memory. Nothing is unpacked to disk. Archives in a zip file
 can be opened, because downloads of learning platforms contain students' archives, which may contain
-archives themselves. The caller that opens the outermost archive sets the depth.
+further archives. The number of nested levels is limited.
 """
 
 from __future__ import annotations
@@ -35,22 +35,25 @@ from grader.intake.tree import (
     is_noise,
 )
 
-_DAMAGED = "is not a zip or tar archive, or is damaged or cut short; pack it and hand it in again"
+_DAMAGED = "is not a complete zip or tar archive; pack it and submit it again"
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 _GZIP_START = b"\x1f\x8b"
 
 Wanted = Callable[[Sequence[str]], int]
-"""Takes the parts of a member's path, and returns the largest size in bytes to read; 0 for none."""
+"""Returns the maximum size in bytes of a member to read, from the parts of its path.
+
+It returns 0 for a member that is not read.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file or a folder in the list of an archive.
+    """A file or a folder in an archive.
 
     Attributes:
         path: the parts of its path.
         kind: its kind according to the archive.
-        open: opens the content of a file. It may raise Refused.
+        open: a function that opens the content of a file. It may raise Refused.
     """
 
     path: tuple[str, ...]
@@ -59,19 +62,19 @@ class Member:
 
 
 _NESTED = 2
-"""The depth for a student's archive: it can be opened, and also an archive inside it."""
+"""The number of nested levels of archives that can be opened."""
 
 
 @contextmanager
-def opened_at(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
-    """Yield the folder or archive at a path as a folder. An archive stays open until the context
-    ends.
+def open_path(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
+    """Yield the folder or archive at a path as a folder.
 
-    If an archive can't be read, the entry contains the reason.
+    An archive stays open until the context ends. If an archive can't be read, the yielded entry is
+    not a folder, and its `fault` is the reason.
 
     Args:
         path: a folder or a file.
-        wanted: selects the members of an archive to read.
+        wanted: returns how much of each member of an archive is read.
     """
     if path.is_dir():
         yield entry_at(path, Kind.FOLDER)
@@ -86,12 +89,12 @@ def opened_at(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
         yield folder
 
 
-def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
-    """Return a folder unchanged, or return an archive as a folder.
+def open_entry(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
+    """Return an archive as a folder. Return a folder or any other file unchanged.
 
     Args:
-        entry: a folder or a student's archive, which is read into memory.
-        wanted: selects the members of an archive to read. Other members have only names.
+        entry: the entry. An archive is read into memory.
+        wanted: returns how much of each member of an archive is read.
 
     Raises:
         Refused: the file is not a readable archive, or is too large.
@@ -108,18 +111,18 @@ def opened(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
 
 
 def _require_readable_kind(name: str) -> None:
-    """Raise BadArchive unless the suffix of the name is that of a readable kind of archive."""
+    """Raise BadArchive unless the name has the suffix of a readable kind of archive."""
     if not name.lower().endswith(ARCHIVE_SUFFIXES):
         kinds = ", ".join(ARCHIVE_SUFFIXES)
-        raise BadArchive(f"is of a kind that is not read; submit one of {kinds}")
+        raise BadArchive(f"is a kind of archive that is not read; submit one of {kinds}")
 
 
 class OpenArchive:
-    """An archive while it is read, and the tree of the members read so far.
+    """An archive that is being read, with the tree of the members that were read so far.
 
     Args:
         file: the bytes of the archive. The first bytes determine its format.
-        wanted: selects the members to read. Other members have only names.
+        wanted: returns how much of each member is read. Only the names of other members are kept.
         nested: the number of levels of archives in a zip file that can be opened while `file` is
             open.
     """
@@ -144,10 +147,10 @@ class OpenArchive:
                 self._budget.spend()
         except BadArchive:
             raise
-        except Exception as error:  # broken bytes may raise any exception
+        except Exception as error:  # damaged bytes may raise any exception
             raise BadArchive(_DAMAGED) from error
         if not self._count:
-            raise BadArchive("holds nothing")
+            raise BadArchive("is empty")
         return self._folder(name, ())
 
     def _members(self) -> Iterable[Member]:
@@ -173,8 +176,9 @@ class OpenArchive:
             around[name] = _twice(name) if name in around else self._entry(member)
 
     def _below(self, path: tuple[str, ...]) -> dict[str, TreeEntry] | None:
-        """Return the entries of a folder, and create missing folders; None if a file is in the
-        way.
+        """Return the entries of a folder, by name. Create missing folders.
+
+        Return None if a file has the same path as one of the folders.
         """
         if path not in self._folders:
             name, around = path[-1], self._below(path[:-1])
@@ -194,8 +198,9 @@ class OpenArchive:
     # The content of a member
 
     def _entry(self, member: Member) -> TreeEntry:
-        """Return the entry of a member. A wanted file gets its bytes. A nested archive can be read
-        later.
+        """Return the entry of a member. Read its content if it is wanted.
+
+        The content of a nested archive is read only when the archive is opened.
         """
         fault = IS_LINK if member.kind is Kind.LINK else ""
         entry = TreeEntry(member.path[-1], member.kind, fault, is_packed=True)
@@ -230,7 +235,7 @@ class OpenArchive:
         except Refused:
             raise
         except Exception:  # other members of a zip file may be intact
-            raise Refused("is damaged; pack it and hand it in again") from None
+            raise Refused("is damaged; pack it and submit it again") from None
         return bytes(content)
 
 
@@ -239,7 +244,7 @@ def _twice(name: str) -> TreeEntry:
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """Return the parts of a member's path in its archive. Slashes and backslashes separate them.
+    """Split the path of a member in its archive at slashes and backslashes.
 
     As in a shell, `..` never leads out of the topmost folder.
     """
@@ -249,19 +254,19 @@ def parts_of(name: str) -> tuple[str, ...]:
 
 # Zip files
 
-_UTF_8 = 0x800  # flag for a name in UTF-8; other names are decoded as cp437
-_LARGEST_LIST = 32_000_000  # the whole central directory is in memory
+_UTF_8 = 0x800  # the flag of a name in UTF-8; zipfile decodes other names as cp437
+_LARGEST_LIST = 32_000_000  # in bytes; the whole list of members is read into memory
 
 
 def _zip_members(file: IO[bytes], budget: limits.Budget) -> Iterable[Member]:
-    """Return the members of a zip file. They can be opened while the file is open."""
+    """Return the members of a zip file. Their content can be read while the file is open."""
     limited = limits.LimitedFile(file, budget, _LARGEST_LIST)
     archive = zipfile.ZipFile(cast(IO[bytes], limited))  # LimitedFile.close does nothing
     return map(partial(_zip_member, archive), archive.infolist())
 
 
 def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
-    # Some programs, as on macOS, write UTF-8 without the flag.
+    # Some programs, for example on macOS, write UTF-8 without the flag.
     name = info.filename
     if not info.flag_bits & _UTF_8:
         with suppress(UnicodeError):
@@ -294,7 +299,7 @@ _LONGEST_READ = 2 * limits.CHUNK
 
 
 def _tar_members(file: IO[bytes], budget: limits.Budget, *, is_packed: bool) -> Iterator[Member]:
-    """Yield the members of a tar file. Each can be opened only until the next is requested."""
+    """Yield the members of a tar file. Read each member's content before requesting the next."""
     tar = limits.LimitedFile(file, budget, _LONGEST_READ)
     if is_packed:
         unpacked = gzip.GzipFile(fileobj=cast(IO[bytes], tar), mode="rb")
@@ -321,7 +326,7 @@ def _tar_kind(info: tarfile.TarInfo) -> Kind:
 
 
 def entry_at(path: Path, kind: Kind) -> TreeEntry:
-    """Return an entry of the file system. Links are not followed."""
+    """Return the entry for a path on disk. Links are not followed."""
     return TreeEntry(
         path.name,
         kind,

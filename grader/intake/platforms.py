@@ -1,7 +1,7 @@
 """Recognise the downloads of learning platforms, which the table `PLATFORMS` describes.
 
-Each entry of the table maps the names of files or folders to students. No contents are read, except
-the platform's list of students. Names are not guessed: entries that match no student are reported.
+Each entry of the table maps the names of files or folders to students. Only the platform's list of
+students is read. Files and folders that match no student are reported.
 """
 
 from __future__ import annotations
@@ -21,34 +21,41 @@ from grader.errors import UsageError
 from grader.intake.handed_in import Layout, UnreadSubmission
 from grader.intake.identity import did_you_mean, folder_identity
 from grader.intake.problem_names import Problems, before_reupload, is_bare
-from grader.intake.tree import Kind, Refused, TreeEntry, archive_suffix, gathered, without_suffix
+from grader.intake.tree import (
+    Kind,
+    Refused,
+    TreeEntry,
+    archive_suffix,
+    virtual_folder,
+    without_suffix,
+)
 from grader.text import counted, quoted, some
 
 METADATA = "submission_metadata.yml"
-"""The list in Gradescope's export. It also contains the outputs of gradings."""
+"""The list of students in Gradescope's export. It also contains the results of autograders."""
 
 SCORES = "scores.csv"
-"""The list next to the clones of Classroom 50."""
+"""The list of students next to the cloned repositories of Classroom 50."""
 
 LISTS = {METADATA: 100_000_000, SCORES: 5_000_000}
-"""The largest size in bytes of each list, by the name of its file."""
+"""The maximum size in bytes of each platform's list, by the name of its file."""
 
 Listed = Mapping[str, UnreadSubmission]
-"""The submissions on a platform's list, by the key of the folder. Their folder is not set yet."""
+"""The submissions on a platform's list, by key. Their `folder` is not set yet."""
 
 Upload = tuple[TreeEntry, re.Match[str]]
-"""A file or folder of a download, and the match of the platform's pattern with its name."""
+"""A file or folder of a download, and the match of its name with a pattern of the platform."""
 
 _SHOWN = 5
 
 
 def plain_submission(entry: TreeEntry, *notes: str, is_archive: bool = False) -> UnreadSubmission:
-    """Return a submission with the name of its entry, for an entry without a student on a platform.
+    """Return the submission in an entry from no platform. Its name is the name of the entry.
 
     Args:
         entry: a folder or an archive.
         notes: sentences about the submission.
-        is_archive: whether the folder is an opened archive.
+        is_archive: whether `entry` is an opened archive.
     """
     name = entry.name
     if is_archive or entry.kind is not Kind.FOLDER:
@@ -61,10 +68,8 @@ def unmatched_file(name: str, known: Iterable[str] = ()) -> str:
     return f"{quoted(name)} was not used: it matches no student.{did_you_mean(name, known)}"
 
 
-def _with_others(layout: Layout, others: Iterable[TreeEntry]) -> Layout:
-    """Add entries that match no student. Each folder or archive becomes a submission with its
-    name.
-    """
+def _add_unmatched(layout: Layout, others: Iterable[TreeEntry]) -> Layout:
+    """Add the entries that match no student. Make each folder or archive a submission."""
     names = [each.name for each in layout.submissions]
     for entry in others:
         if entry.is_plain_file:
@@ -81,11 +86,11 @@ class NamedUploads:
 
     Attributes:
         title: the name of a download in messages.
-        names: the patterns of names. In a download, more than half of the entries match one of
-            them.
+        names: patterns for the names of entries. A download is recognised if more than half of its
+            entries match a pattern.
         takes_folders: whether folders may match a pattern.
-        identity: returns the identity of an upload's student.
-        submission: returns the submission of one student.
+        identity: a function that returns the identity of the student in a match.
+        submission: a function that returns the submission of one student.
     """
 
     title: str
@@ -95,7 +100,7 @@ class NamedUploads:
     submission: Callable[[Sequence[Upload], Problems], UnreadSubmission]
 
     def look(self, download: TreeEntry, problems: Problems) -> Layout | None:
-        """Return the submissions in a download; None if the platform creates no such download."""
+        """Return the submissions in a download, or None if it is not a download of the platform."""
         uploads = [(child, match) for child in download.children() if (match := self._match(child))]
         students: dict[str, list[Upload]] = {}
         for child, match in uploads:
@@ -121,7 +126,9 @@ class NamedUploads:
             notes=notes,
         )
         used = {child.name for uploads_of_one in clear for child, _ in uploads_of_one}
-        return _with_others(layout, (each for each in download.children() if each.name not in used))
+        return _add_unmatched(
+            layout, (each for each in download.children() if each.name not in used)
+        )
 
     def _match(self, entry: TreeEntry) -> re.Match[str] | None:
         if entry.kind is Kind.FOLDER and not self.takes_folders:
@@ -130,7 +137,7 @@ class NamedUploads:
 
 
 def _are_repeated(uploads: Sequence[Upload]) -> bool:
-    """Return whether half or more of the attachments' numbers are repeated."""
+    """Return whether at least half of the attachments' numbers occur more than once."""
     fields = [match.groupdict() for _, match in uploads]
     numbers = Counter(each["attachment"] for each in fields if each.get("attachment"))
     return bool(numbers) and sum(n > 1 for n in numbers.values()) * 2 >= len(numbers)
@@ -143,10 +150,10 @@ class ListedFolders:
     Attributes:
         title: the name of a download in messages.
         list: the name of the file with the list.
-        folders: returns the folders by their keys in the list. The result is empty if the platform
-            does not create such a download.
-        read: returns the submissions on the list. It may raise Refused.
-        unlisted: returns the submission in a folder that is not on the list, by its key.
+        folders: a function that returns the folders of a download, by their keys in the list. If it
+            is not a download of the platform, the function returns no folders.
+        read: a function that returns the submissions on the list. It may raise Refused.
+        unlisted: a function that returns the submission for a key that is not on the list.
     """
 
     title: str
@@ -156,7 +163,7 @@ class ListedFolders:
     unlisted: Callable[[str], UnreadSubmission]
 
     def look(self, download: TreeEntry, problems: Problems) -> Layout | None:
-        """Return the submissions in a download; None if the platform creates no such download."""
+        """Return the submissions in a download, or None if it is not a download of the platform."""
         folders = self.folders(download)
         if not folders:
             return None
@@ -167,7 +174,9 @@ class ListedFolders:
             listed = self.read(lists[0].read(LISTS[self.list])) if lists else None
         except Refused as refused:
             text = refused.sentence(self.list)
-            layout.notes = [f"{text} So the names of folders are used, and times are unknown."]
+            layout.notes = [
+                f"{text} Therefore the names of folders are used, and times are unknown."
+            ]
         lines = {key.lower(): (key, each) for key, each in (listed or {}).items()}
         keys = {key.lower() for key in folders}
         left = [line for key, line in lines.items() if key not in keys]
@@ -180,10 +189,12 @@ class ListedFolders:
             layout.submissions.append(_noted(line or self.unlisted(key), note, folder))
         for key, line in left:
             note = f"{quoted(key)} is in {self.list}, but its folder is missing."
-            layout.submissions.append(_noted(line, note, gathered(key, ())))
+            layout.submissions.append(_noted(line, note, virtual_folder(key, ())))
         layout.notes += _about_times(layout.submissions)
         used = {self.list, *(folder.name for folder in folders.values())}
-        return _with_others(layout, (each for each in download.children() if each.name not in used))
+        return _add_unmatched(
+            layout, (each for each in download.children() if each.name not in used)
+        )
 
 
 def _noted(submission: UnreadSubmission, note: str, folder: TreeEntry) -> UnreadSubmission:
@@ -202,13 +213,13 @@ def _about_times(submissions: Iterable[UnreadSubmission]) -> list[str]:
 
 
 def iso_time(text: str) -> str:
-    """Return a time in ISO 8601; empty if it cannot be parsed.
+    """Convert a time to ISO 8601. Return "" if it can't be parsed.
 
-    A time without a zone is in UTC, because some platforms write UTC without a zone.
+    A time without a zone is taken as UTC, because some platforms write UTC without a zone.
     """
     text = re.sub(r"(?<=\d) ?(?:UTC|GMT)\Z", "Z", text.strip())
     with suppress(ValueError):
-        if ":" in text:  # a date without a time
+        if ":" in text:  # not a date without a time
             time = datetime.fromisoformat(re.sub(r" (?=[-+Z])", "", text))
             return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
     return ""
@@ -226,7 +237,7 @@ _CANVAS_NAMES = (
 )
 
 Versions = Sequence[tuple[TreeEntry, str]]
-"""The versions of one student's file, the newest last: the name of each version and its upload."""
+"""The versions of a student's file from old to new, as (file, name at the platform) pairs."""
 
 
 def _on_canvas(match: re.Match[str]) -> str:
@@ -253,8 +264,9 @@ def _canvas_submission(uploads: Sequence[Upload], problems: Problems) -> UnreadS
 
 
 def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Versions]:
-    """Return uploads by their original name. Canvas renames later versions, for example to
-    `hw-1.zip`.
+    """Return the versions of each file, by the original name of the file.
+
+    Canvas renames later versions, for example to `hw-1.zip`.
     """
     names = {match["file"] for _, match in uploads}
     versions: dict[str, list[tuple[TreeEntry, str]]] = {}
@@ -269,8 +281,9 @@ def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Ver
 
 
 def _reuploads(name: str, versions: Versions) -> str:
-    """Return a sentence that names the upload that counts; empty if there is only one upload and
-    its name is unchanged.
+    """Return a sentence that names the newest version, which is the version that is read.
+
+    Return "" if there is only one version, and its name is unchanged.
     """
     *older, newest = [quoted(name) for _, name in versions]
     if older:
@@ -283,8 +296,8 @@ def _reuploads(name: str, versions: Versions) -> str:
     return f"{newest} was read as a new upload of {quoted(name)}." if is_renamed else ""
 
 
-# Moodle: `Ada Lovelace_<id>_assignsubmission_file_`, as folders or before each file's name.
-# Students without a group submit together as a group without a number.
+# Moodle: `Ada Lovelace_<id>_assignsubmission_file_`, as the name of a folder or before each file's
+# name. All students without a group submit as one group without a number.
 
 _MOODLE = r"_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?"
 _MOODLE_NAME = r"(?P<name>(?:(?!_assignsubmission_).)+?)"
@@ -310,7 +323,7 @@ def _moodle_submission(uploads: Sequence[Upload], problems: Problems) -> UnreadS
         _on_moodle(first),
         f"{name} {id}" if name in ("Participant", "Group") else name,
         _folder_of(name, entries),
-        # Moodle's grading worksheet uses this name, with and without anonymous submissions.
+        # Moodle's grading worksheet uses this name, even if submissions are not anonymous.
         members=(f"Participant {id}",) if id else (name,),
         notes=tuple(map(_typed_online, typed)),
         unused=tuple(typed),
@@ -318,14 +331,14 @@ def _moodle_submission(uploads: Sequence[Upload], problems: Problems) -> UnreadS
 
 
 def _inside(entry: TreeEntry) -> list[TreeEntry]:
-    """Return the entries of a folder, or the entry itself if it cannot be read."""
+    """Return the entries of a folder. If it can't be read, return the folder itself."""
     with suppress(Refused):
         return entry.children()
     return [entry]
 
 
 def _folder_of(name: str, entries: Sequence[TreeEntry]) -> TreeEntry:
-    """Return the only entry if it is an archive, or else a folder of all entries."""
+    """Return a folder with all entries. If the only entry is an archive, return the archive."""
     if len(entries) == 1 and entries[0].is_archive:
         return entries[0]
     counts = Counter(entry.name for entry in entries)
@@ -333,20 +346,22 @@ def _folder_of(name: str, entries: Sequence[TreeEntry]) -> TreeEntry:
     fault = (
         f"contains {quoted(twice[0])} more than once, so no version can be chosen" if twice else ""
     )
-    return gathered(name, entries, fault)
+    return virtual_folder(name, entries, fault)
 
 
 def _typed_online(kind: str) -> str:
-    """Return a sentence about a submission without a file. `kind` is the platform's word for its
-    type.
+    """Return a sentence about a submission without a file.
+
+    Args:
+        kind: the platform's name for the type of the submission.
     """
     kinds = {"text": "A text typed online", "link": "A link", "onlinetext": "A text typed online"}
     return f"{kinds.get(kind, f'A submission of type {kind}')} was submitted, which is not graded."
 
 
-# Gradescope: folders such as `submission_123/`; `submission_metadata.yml` lists their students.
+# Gradescope: folders such as `submission_123/`. `submission_metadata.yml` lists their students.
 
-_MAX_YAML = 5_000_000  # enough for the names of 20,000 students, because the outputs are removed
+_MAX_YAML = 5_000_000  # enough for 20,000 students without their results
 _KEPT = ("  :submitters:", "  :created_at:")
 
 
@@ -361,7 +376,7 @@ def _not_on_gradescope(folder: str) -> UnreadSubmission:
 
 
 def read_metadata(content: bytes) -> Listed:
-    """Return the submissions on Gradescope's list, by the names of folders.
+    """Return the submissions on Gradescope's list, by the name of the folder.
 
     Raises:
         Refused: the content is not a list in Gradescope's format.
@@ -378,13 +393,14 @@ def read_metadata(content: bytes) -> Listed:
 
 
 def _without_results(text: str) -> str:
-    """Return the YAML text without the results. They are long and contain the output of students'
-    code.
+    """Return the YAML text without the results of autograders, which are long.
+
+    Results contain the output of students' code.
     """
     kept: list[str] = []
     is_kept = True
     for line in text.split("\n"):
-        if re.match(r"\S|  :", line):  # a submission, or a field of one
+        if re.match(r"\S|  :", line):  # the first line of a submission or of a field
             is_kept = line.startswith(_KEPT) or not line.startswith(" ")
         if is_kept:
             kept.append(line)
@@ -405,14 +421,14 @@ def _on_gradescope(key: str, value: Any) -> UnreadSubmission:
 
 
 def _submitter(person: Any) -> tuple[str, str, str]:
-    """Return the name, the id in the gradebook, and the unique account of a student."""
+    """Return the name, the id in the gradebook, and the account of a student."""
     name, email, sid = (str(person.get(key) or "") for key in (":name", ":email", ":sid"))
     return name or email or sid, email or sid or name, email.lower() or sid
 
 
-# Classroom 50: a folder `<slug>_submissions_<time>` of clones, `<slug>-<user name>/`, and
-# `scores.csv` says when each submission came. Groups have numbers that are another group's in the
-# next assignment.
+# Classroom 50: a folder `<slug>_submissions_<time>` of cloned repositories, `<slug>-<user name>/`.
+# `scores.csv` contains the time of each submission. The number of a group belongs to another group
+# in the next assignment.
 
 _CLONES = re.compile(r"(.+)_submissions_\d{4}(?:_\d\d){2}_T(?:_\d\d){3}")
 _GROUP = re.compile(r"group-\d+")
@@ -432,11 +448,11 @@ def _clones(download: TreeEntry) -> dict[str, TreeEntry]:
 
 
 def read_scores(content: bytes) -> Listed:
-    """Return the submissions on the list of Classroom 50, by user name in small letters.
+    """Return the submissions on the list of Classroom 50, by user name in lower case.
 
-    The list has a line for each attempt, the newest first. A line for marks given by hand has the
-    time at which the marks were given. `review_url` is ignored: it names a repository, but students
-    can change it.
+    The list has a line for each attempt, the newest first. A line for marks given by hand contains
+    the time of marking instead of the submission time. `review_url` names the repository, but is
+    ignored, because students can change it.
 
     Raises:
         Refused: the content is not a list in the format of Classroom 50.
@@ -452,12 +468,12 @@ def read_scores(content: bytes) -> Listed:
 
 
 def on_github(user: str, time: str = "") -> UnreadSubmission:
-    """Return the submission of a user of GitHub."""
+    """Return the submission of a user of GitHub. `user` is the user name."""
     return UnreadSubmission(f"github:{user.lower()}", user, members=(user,), time=time)
 
 
 def _rows(content: bytes) -> list[dict[str, str]]:
-    """Return the lines of a list by the names of their columns."""
+    """Return the cells of each line of a list, by the name of the column."""
     try:
         table = parse_table(content, "the list")
         if missing := [column for column in _NEEDED if column not in table.columns]:
@@ -467,7 +483,9 @@ def _rows(content: bytes) -> list[dict[str, str]]:
         rows = [map(str.strip, row.cells) for row in table.rows if row.cells]
         return [dict(zip(table.columns, cells, strict=True)) for cells in rows]
     except (UsageError, ValueError):
-        raise Refused("is not a CSV file in UTF-8 with as many cells in each line") from None
+        raise Refused(
+            "is not a CSV file in UTF-8 with the same number of cells in each line"
+        ) from None
 
 
 PLATFORMS: Sequence[NamedUploads | ListedFolders] = (
@@ -482,29 +500,30 @@ PLATFORMS: Sequence[NamedUploads | ListedFolders] = (
 
 
 def recognise(folder: TreeEntry, problems: Problems) -> Layout | None:
-    """Return the submissions in a platform's download; None if the folder isn't one. The download
-    may also be the only subfolder.
+    """Return the submissions in a platform's download, or None if no platform matches.
+
+    The folder itself or its only subfolder may be the download.
 
     Args:
         folder: the folder, or an opened archive.
         problems: the problems of the course.
     """
-    for download in _places(folder):
+    for download in _possible_downloads(folder):
         for platform in PLATFORMS:
             if layout := platform.look(download, problems):
                 return layout
     return None
 
 
-def _places(folder: TreeEntry) -> Iterator[TreeEntry]:
-    """Yield the folder, and its only subfolder if that can be read.
+def _possible_downloads(folder: TreeEntry) -> Iterator[TreeEntry]:
+    """Yield the folder, then its only subfolder if there is one that can be read.
 
-    The list of times may be next to the subfolder. A list inside it takes precedence.
+    A `scores.csv` next to the subfolder is added to it. A list in the subfolder takes precedence.
     """
     children = folder.children()
-    yield gathered(folder.name, children)
+    yield virtual_folder(folder.name, children)
     inside = [child for child in children if not child.is_plain_file]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
-        with suppress(Refused):  # the unreadable folder may belong to a student
+        with suppress(Refused):  # an unreadable folder may be a student's
             beside = [child for child in children if child.name == SCORES]
-            yield gathered(inside[0].name, [*inside[0].children(), *beside])
+            yield virtual_folder(inside[0].name, [*inside[0].children(), *beside])

@@ -1,4 +1,4 @@
-"""Find the problem that the name of a file, folder or archive indicates."""
+"""Determine the problem that the name of a file, folder or archive indicates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.course import SUBMISSION_FILE, Problem
 from grader.intake.tree import without_suffix
 
 ALL_PROBLEMS = "problems"
-"""The folder in which the course keeps its problems' folders."""
+"""The name of the course's folder that contains the folders of problems."""
 
 _STEM = SUBMISSION_FILE.partition(".")[0]
 _REUPLOAD = re.compile(r"-[1-9]\d*(?=\.[^.]+\Z)")
@@ -26,9 +26,9 @@ class Problems:
 
     Attributes:
         known: the ids of all problems.
-        only: the id of the only problem that was submitted; empty if there may be several.
-        by_name: the id of a problem for each name of a file or folder in `names.csv`.
-        stubs: the problems with known stubs, by id.
+        only: the id of the only problem to search for; empty for all problems.
+        by_name: the id of a problem, by the name of a file or folder in `names.csv`.
+        stubs: the problems whose stubs are known, by id.
     """
 
     known: tuple[str, ...]
@@ -37,13 +37,13 @@ class Problems:
     stubs: Mapping[str, Problem] = field(default_factory=dict)
 
     @property
-    def sought(self) -> tuple[str, ...]:
+    def requested(self) -> tuple[str, ...]:
         """The ids of the problems to search for."""
         return (self.only,) if self.only else self.known
 
     @property
     def hint(self) -> str:
-        """The advice for files for which the problem is unknown."""
+        """Advice to the user if the problem of a file is unknown."""
         first = self.known[0]
         return (
             f"If the submission is for only one problem, name the problem, for example with "
@@ -52,28 +52,26 @@ class Problems:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The ids of the other problems of the course."""
-        return tuple(id for id in self.known if id not in self.sought)
+        """The ids of the problems that are not searched for."""
+        return tuple(id for id in self.known if id not in self.requested)
 
     def of_file(self, name: str) -> str:
-        """Return the problem that the name of a Python file indicates; empty for none."""
+        """Return the problem that the name of a Python file indicates, or ""."""
         return self.by_name.get(_composed(name)) or problem_from_name(name, self.known)
 
     def of_folder(self, name: str) -> str:
-        """Return the problem that the name of a folder or an archive indicates; empty for none."""
+        """Return the problem that the name of a folder or an archive indicates, or ""."""
         stem = without_suffix(before_reupload(name))
         return self.by_name.get(_composed(name)) or problem_from_name(f"{stem}.py", self.known)
 
-    def nearly(self, name: str) -> str:
-        """Return the problem with a similar name; empty if there is not exactly one."""
+    def similar_to_file(self, name: str) -> str:
+        """Return the problem with a name similar to a file's name, or "" if it is not unique."""
         stem = without_suffix(name).removesuffix(".py")
         copied = problem_from_name(f"{_COPY.sub('', stem)}.py", self.known)
         return copied or nearest_folder(stem, self.known) or nearest_problem(stem, self.known)
 
-    def nearly_folder(self, name: str) -> str:
-        """Return the problem with a name similar to that of a folder or an archive; empty for
-        none.
-        """
+    def similar_to_folder(self, name: str) -> str:
+        """Return the problem whose id is similar to the name of a folder or an archive, or ""."""
         return nearest_folder(without_suffix(before_reupload(name)), self.known)
 
     def is_unwritten(self, id: str, source: bytes) -> bool:
@@ -87,12 +85,13 @@ def _composed(name: str) -> str:
 
 
 def problem_from_name(name: str, known: Iterable[str]) -> str:
-    """Return the id of the problem that the name of a Python file indicates; empty unless it is
-    unique.
+    """Return the id of the problem that the name of a Python file indicates.
+
+    Return "" if the name indicates no problem, or more than one.
 
     Valid names are `01-name.py`, `01.py` and `name.py`, each with or without the word `problem`
-    before or after it. Between words, `-`, `_`, spaces and points are allowed. Upper and lower case
-    are ignored. A number needs two digits, because platforms and browsers rename a second
+    before or after it. Words may be separated by `-`, `_`, spaces or dots. Upper and lower case
+    are ignored. A number must have two digits, because platforms and browsers rename a second
     `problem.py` to `problem-1.py`.
 
     Args:
@@ -107,25 +106,23 @@ def problem_from_name(name: str, known: Iterable[str]) -> str:
 
 
 def _words(stem: str) -> str:
-    """Return the words of a name with `-` between them, without `problem`."""
+    """Return the words of a name, joined by `-`, without `problem` at either end."""
     words = "-".join(re.findall("[a-z0-9]+", stem.lower()))
     return words.removeprefix(_STEM).removesuffix(_STEM).strip("-")
 
 
 def is_python(name: str) -> bool:
-    """Return whether the name of a file is that of Python code."""
+    """Return whether a file name has the suffix of Python code."""
     return name.lower().endswith(".py")
 
 
 def is_bare(name: str) -> bool:
-    """Return whether a file is called `problem.py`, so that its name does not indicate a
-    problem.
-    """
+    """Return whether a file is called `problem.py`. This name indicates no problem."""
     return name.lower() == SUBMISSION_FILE
 
 
 def before_reupload(name: str) -> str:
-    """Return the original name of a file that a platform renamed, for example to `problem-1.py`."""
+    """Return the name of a file before a platform renamed it, for example to `problem-1.py`."""
     return _REUPLOAD.sub("", name)
 
 
@@ -133,12 +130,12 @@ def before_reupload(name: str) -> str:
 
 
 def nearest_folder(name: str, ids: Sequence[str]) -> str:
-    """Return the problem with an id similar to a folder's name; empty for none."""
+    """Return the problem whose id is similar to a folder's name, or ""."""
     return next(iter(difflib.get_close_matches(name.lower(), ids, n=1, cutoff=_NEAR)), "")
 
 
 def nearest_problem(stem: str, ids: Sequence[str]) -> str:
-    """Return the problem with a name similar to that of a file; empty if there is not exactly one.
+    """Return the problem with a name similar to a file's name, or "" if it is not unique.
 
     A number in the name counts only if it is the only number, because several numbers may be a
     date.

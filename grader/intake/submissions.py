@@ -1,8 +1,8 @@
 """Find submissions in folders and archives, and read each student's files once.
 
-This module runs, imports and unpacks nothing, and follows no links. It reads only regular files of
-limited size, and reports other files. An error in one submission is reported in the row of this
-submission and does not affect other submissions.
+This module never runs or imports code, unpacks archives to disk, or follows links. It reads only
+regular files of limited size, and reports other files. An error in one submission is reported in
+the row of this submission, and does not affect other submissions.
 
 `opening` creates a tree of files, `platforms` recognises downloads in the tree, and `locate`
 chooses the file of each problem.
@@ -20,8 +20,8 @@ from grader.course import SUBMISSION_FILE, Course, Problem
 from grader.errors import SubmissionError
 from grader.intake.handed_in import Intake, Layout, StudentFile, Submission, UnreadSubmission
 from grader.intake.identity import make_unique, result_name
-from grader.intake.locate import locate, read_file, wanted
-from grader.intake.opening import entry_at, opened, opened_at
+from grader.intake.locate import bytes_to_read, locate, read_file
+from grader.intake.opening import entry_at, open_entry, open_path
 from grader.intake.platforms import iso_time, plain_submission, recognise, unmatched_file
 from grader.intake.problem_names import ALL_PROBLEMS, Problems, is_bare, is_python
 from grader.intake.tree import (
@@ -40,7 +40,7 @@ HANDED_IN_LATE = "The submission was late."
 
 
 def find_submissions(path: Path, course: Course, only: Problem | None = None) -> list[Submission]:
-    """Return all submissions at a path. `take_in` also returns messages about them."""
+    """Return all submissions at a path without messages; see `take_in`."""
     return take_in(path, course, only).submissions
 
 
@@ -50,23 +50,23 @@ def take_in(
     only: Problem | None = None,
     problems_by_name: Mapping[str, str] | None = None,
 ) -> Intake:
-    """Read all submissions at a path, which contains one submission or a class.
+    """Read all submissions at a path. It contains a single submission or a class.
 
-    Folders and archives are treated alike. Downloads of learning platforms are recognised. In other
-    folders, a single folder around a class, or around the content of an archive, is skipped.
+    Archives are read like folders. Downloads of learning platforms are recognised. In other
+    folders, a single outer folder around a class, or around the content of an archive, is skipped.
 
-    A folder with the folder or file of a problem is one submission. But if it also contains two or
-    more submissions, it is a class. In a class, files with code are reported. Every folder in a
-    class counts as a submission, so that no submission is lost.
+    A folder that contains the folder or the file of a problem is one submission. If the folder also
+    contains two or more submissions, it is a class. Every folder in a class counts as a submission,
+    so that no submission is lost. Files with code directly in a class are reported.
 
-    A submission has no entry for an optional problem without a file, unless the problem is `only`.
+    Optional problems without a file are left out of a submission. `only` is never left out.
 
     Args:
         path: the path that the instructor gave.
         course: the course with the problems to search for.
-        only: the only problem to search for; None for all. A `problem.py` without another
-            indication then counts as a file of this problem.
-        problems_by_name: the ids of problems by the names of files and folders in submissions.
+        only: the only problem to search for; None for all problems. A `problem.py` whose path
+            indicates no problem then belongs to this problem.
+        problems_by_name: the id of a problem, by the name of a file or folder in a submission.
 
     Raises:
         SubmissionError: the path is neither a folder nor an archive, or is empty.
@@ -89,7 +89,7 @@ def take_in(
 
 
 def _summary(layout: Layout, submissions: Sequence[Submission]) -> str:
-    """Return one line about a platform's download."""
+    """Return one line with the numbers of students and files in a platform's download."""
     students = sum(max(1, len(s.members)) for s in submissions)
     late = sum(s.late for s in submissions)
     unused = len(layout.unmatched) + sum(len(s.unused) for s in submissions)
@@ -109,14 +109,14 @@ def _in_several(submissions: Iterable[Submission]) -> list[str]:
             submissions_of.setdefault(member, []).append(quoted(submission.shown_name))
     return [
         f"{quoted(member)} is a member of {' and '.join(names)}. The gradebook has a row for each "
-        f"of these."
+        f"submission."
         for member, names in submissions_of.items()
         if len(names) > 1
     ]
 
 
 def _hint(submissions: Iterable[Submission], problems: Problems) -> str:
-    """Return a hint about files for which the problem is unknown; empty if there are none."""
+    """Return a hint if the problem of some files is unknown, or ""."""
     count = sum(each.has_unknown_file and not each.is_read for each in submissions)
     if problems.only or not count:
         return ""
@@ -146,7 +146,7 @@ def _opened_path(path: Path, problems: Problems) -> Iterator[Layout]:
         raise _error(path, fault, problems) from None
     if not path.is_dir() and not archive_suffix(path.name):
         raise _error(path, "is not a folder or an archive", problems)
-    with opened_at(path.resolve(), wanted) as folder:
+    with open_path(path.resolve(), bytes_to_read) as folder:
         if folder.kind is not Kind.FOLDER:
             yield Layout("", [plain_submission(folder)])
             return
@@ -156,8 +156,8 @@ def _opened_path(path: Path, problems: Problems) -> Iterator[Layout]:
             raise _error(path, str(refused), problems) from None
         if not layout.submissions:
             is_bare_file = _has_work(folder, problems, bare=True)
-            hint = f". It has a {SUBMISSION_FILE}. {problems.hint}" if is_bare_file else ""
-            raise _error(path, "holds no submissions", problems, hint)
+            hint = f". It contains a {SUBMISSION_FILE}. {problems.hint}" if is_bare_file else ""
+            raise _error(path, "contains no submissions", problems, hint)
         yield layout
 
 
@@ -188,15 +188,15 @@ def _layout(path: Path, folder: TreeEntry, problems: Problems) -> Layout:
 
 
 def _is_code(name: str) -> bool:
-    """Return whether a file looks like code, such as `bob.py.txt` or a notebook."""
+    """Return whether a file name looks like code, such as `bob.py.txt` or `bob.ipynb`."""
     return bool({".py", ".ipynb"} & {*PurePath(name.lower()).suffixes})
 
 
 def _require_folders(path: Path, folder: TreeEntry, problems: Problems) -> None:
-    """Check that a folder does not contain the files of several students without folders.
+    """Check that a folder does not directly contain the files of several students.
 
     Raises:
-        SubmissionError: the folder contains only such files.
+        SubmissionError: the folder contains only files, and several of them are Python files.
     """
     children = folder.children()
     code = _python_files(children)
@@ -210,7 +210,7 @@ def _require_folders(path: Path, folder: TreeEntry, problems: Problems) -> None:
 
 
 def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str]:
-    """Return a hint if an archive contains only one folder, which may have a student's name."""
+    """Return a hint if an archive contains only one folder, which may be a student's."""
     inside = [each for each in folder.children() if not is_minor(each.name)]
     if not folder.is_packed or len(inside) != 1 or inside[0].is_plain_file:
         return []
@@ -228,16 +228,16 @@ def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str
 
 
 def _submissions_in(folder: TreeEntry, problems: Problems) -> tuple[TreeEntry, list[TreeEntry]]:
-    """Return the folder of a class and the submissions in it. The class may be in a single
-    subfolder.
+    """Return the folder of a class and the submissions in it.
 
-    If the folder itself is one submission, return the folder and a list with only the folder.
+    The class may be in a single subfolder. If `folder` itself is one submission, return `folder`
+    and a list that contains only `folder`.
     """
     around, inside = folder, _possible(folder)
     if _has_work(folder, problems, bare=bool(problems.only)):
         return folder, inside if _is_class(inside, problems) else [folder]
     if len(inside) == 1 and inside[0].kind is Kind.FOLDER:
-        with suppress(Refused):  # the unreadable folder may belong to a student
+        with suppress(Refused):  # an unreadable folder may be a student's
             below = _possible(inside[0])
             if _is_class(below, problems):
                 around, inside = inside[0], below
@@ -251,8 +251,8 @@ _SUBMITTED = (Kind.FOLDER, Kind.FILE, Kind.LINK)
 def _has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
     """Return whether a folder contains folders of problems, or files with the names of problems.
 
-    With `bare`, a `problem.py` outside of a problem's folder also counts, and so does a Python file
-    with any name if it is the only entry.
+    If `bare` is True, also accept a `problem.py` outside of a problem's folder, and any Python file
+    that is the only one in a folder of files.
     """
     children = folder.children()
     code = _python_files(children)
@@ -262,14 +262,14 @@ def _has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
         return True
     if _has_problems(children, problems):
         return True
-    with suppress(Refused):  # in a class, it may be the folder of a student with this name
+    with suppress(Refused):  # an unreadable folder may be a student's
         below = (each.children() for each in children if each.name == ALL_PROBLEMS)
         return any(_has_problems(inside, problems) for inside in below)
     return False
 
 
 def _python_files(children: Sequence[TreeEntry]) -> list[TreeEntry]:
-    """Return the Python files among these entries, without files of tools and of the course."""
+    """Return the Python files that belong neither to a tool nor to the course."""
     plain = (each for each in children if each.is_plain_file and is_python(each.name))
     return [each for each in plain if not is_minor(each.name)]
 
@@ -279,7 +279,7 @@ def _has_problems(children: Sequence[TreeEntry], problems: Problems) -> bool:
 
 
 def _possible(folder: TreeEntry) -> list[TreeEntry]:
-    """Return the folders and archives in a folder, because each of them may be a submission."""
+    """Return the entries of a folder that may be submissions: all except plain files."""
     return [each for each in folder.children() if not each.is_plain_file]
 
 
@@ -295,8 +295,8 @@ def _is_submission(entry: TreeEntry, problems: Problems) -> bool:
     """Return whether an entry of a class looks like a submission."""
     if entry.kind is not Kind.FOLDER or entry.name in {ALL_PROBLEMS, *problems.known}:
         return entry.is_archive
-    # A problem.py does not make a folder a submission if its name is nearly that of a problem.
-    bare = bool(problems.only) and not problems.nearly_folder(entry.name)
+    # In a folder with nearly the name of a problem, a problem.py does not indicate a submission.
+    bare = bool(problems.only) and not problems.similar_to_folder(entry.name)
     with suppress(Refused):
         return _has_work(entry, problems, bare=bare)
     return False
@@ -306,7 +306,7 @@ def _is_submission(entry: TreeEntry, problems: Problems) -> bool:
 
 
 def read_source(path: Path) -> StudentFile:
-    """Read a regular file of at most MAX_SOURCE_BYTES without following a link or waiting."""
+    """Read a regular file of at most MAX_SOURCE_BYTES. Do not follow a link or wait for data."""
     return read_file(entry_at(path, Kind.FILE), path.parent.name)
 
 
@@ -314,10 +314,12 @@ def _read_submission(unread: UnreadSubmission, problems: Problems) -> Submission
     """Read the submission of one student or group."""
     row = _row(unread)
     try:
-        located = locate(opened(unread.folder, wanted), problems, _problem_of(unread, problems))
+        located = locate(
+            open_entry(unread.folder, bytes_to_read), problems, _problem_of(unread, problems)
+        )
     except Refused as refused:
         file = StudentFile(None, refused.sentence(quoted(unread.folder.name)), bad=True)
-        row.files = dict.fromkeys(problems.sought, file)
+        row.files = dict.fromkeys(problems.requested, file)
     else:
         row.unused += tuple(located.unused)
         row.notes += located.notes
@@ -350,37 +352,37 @@ def _row(unread: UnreadSubmission) -> Submission:
 
 
 def _with_times(file: StudentFile, unread: UnreadSubmission) -> StudentFile:
-    """Return a problem's file with the time and lateness of the submission, if a file was
-    submitted.
-    """
-    if not file.is_there:
+    """Return a problem's file. If it was submitted, add the time and lateness of the submission."""
+    if not file.is_submitted:
         return file
     return replace(file, late=unread.late, handed_in=iso_time(unread.time))
 
 
 def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
-    """Return the problem that the name of the upload indicates; empty for none.
+    """Return the problem that the name of the uploaded archive indicates, or "".
 
-    If the name is only that of a student or a number of a group, it must equal the id of a problem.
+    The name of a folder or of a student must be the id of the only problem to search for.
     """
     name = unread.folder.name
     stem = without_suffix(name)
     if stem in (name, unread.name):
         return stem if problems.only and stem in problems.known else ""
-    return problems.of_folder(name) or (problems.nearly_folder(name) if problems.only else "")
+    return problems.of_folder(name) or (problems.similar_to_folder(name) if problems.only else "")
 
 
 # Skip optional problems that were not submitted
 
 
 def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Submission:
-    """Return a submission without optional problems that are missing or the unchanged stub.
+    """Return a submission without optional problems that were not attempted.
 
-    If only one problem was requested, and the submission has other files, a note reports that the
-    file of this problem is missing.
+    Such a problem has no file, or its file is the unchanged stub.
+
+    If only one problem was requested, and the submission contains other files, a note reports that
+    the file of this problem is missing.
 
     Args:
-        submission: the submission after reading.
+        submission: the submission, whose files were read.
         optional: the optional problems of the course.
     """
     skipped = {problem.id for problem in optional if _is_skipped(submission, problem)}
@@ -395,13 +397,11 @@ def _is_skipped(submission: Submission, problem: Problem) -> bool:
     file = submission.files.get(problem.id)
     if file is None:
         return False
-    return not file.is_there or problem.is_stub(file.source) or _is_unreadable(submission)
+    return not file.is_submitted or problem.is_stub(file.source) or _is_unreadable(submission)
 
 
 def _is_unreadable(submission: Submission) -> bool:
-    """Return whether a submission has several problems, and all are unreadable for the same
-    reason.
-    """
+    """Return whether all files of several problems can't be read, for the same reason."""
     files = [*submission.files.values()]
     alike = all(file.reason == files[0].reason for file in files)
     return len(files) > 1 and files[0].bad and alike

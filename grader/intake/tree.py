@@ -1,7 +1,7 @@
-"""Represent files and folders, on disk or in archives, as one tree.
+"""Represent files and folders as a tree, whether they are on disk or in an archive.
 
-`opening` creates the tree, and `platforms` rearranges its entries for downloads. The search for
-submissions uses mostly names and kinds, and reads the bytes of few files. No link is followed.
+`opening` creates the tree, and `platforms` rearranges the entries of downloads. The search for
+submissions mostly uses names and kinds of entries, and reads few files. No link is followed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ IS_LINK = "is a link; a link is not followed"
 IS_TWICE = "is in the archive more than once, so no version can be chosen"
 
 
-class Refused(Exception):  # noqa: N818  (it is an answer, not always an error)
-    """An entry can't be read. The text is the rest of a sentence that begins with the entry's
-    name.
-    """
+class Refused(Exception):  # noqa: N818  (it is not always an error)
+    """An entry can't be read. The message continues a sentence that begins with its name."""
 
     def sentence(self, subject: str) -> str:
-        """Return the sentence that begins with `subject` and ends with the reason."""
+        """Return a sentence that consists of `subject` and the message."""
         return f"{subject} {self}."
 
 
@@ -29,7 +27,7 @@ class BadArchive(Refused):
 
 
 class Kind(Enum):
-    """The kind of an entry, without following a link."""
+    """The kind of an entry. Links are not followed."""
 
     FOLDER = "folder"
     FILE = "file"
@@ -49,12 +47,12 @@ class TreeEntry:
     Attributes:
         name: the last part of its path, unchanged.
         kind: folder, file, link or other.
-        fault: the reason why the entry can't be read, as the rest of a sentence; empty if it can.
+        fault: the reason why the entry can't be read, as the rest of a sentence; otherwise empty.
         is_packed: whether the entry is an archive or is in an archive.
-        list_children: returns the entries of a folder, in any order.
-        read_bytes: returns the bytes of a regular file. For a file longer than the limit, it
-            returns one byte more than the limit.
-        nested: the number of levels of archives that can be opened, including this entry.
+        list_children: a function that returns the entries of a folder, in any order.
+        read_bytes: a function that returns the bytes of a regular file. Its argument is a limit.
+            For a longer file it returns more bytes than the limit.
+        nested: the number of levels of archives that can be opened. The first level is this entry.
     """
 
     name: str
@@ -76,7 +74,7 @@ class TreeEntry:
         return self.kind is Kind.FILE and not archive_suffix(self.name)
 
     def children(self) -> list[TreeEntry]:
-        """Return the entries of the folder, sorted by name, without files of tools.
+        """Return the entries of the folder, sorted by name. Files of tools are left out.
 
         Raises:
             Refused: the entry is not a folder, can't be read, or has too many entries.
@@ -86,7 +84,7 @@ class TreeEntry:
         return sorted(self.list_children(), key=lambda entry: entry.name)
 
     def read(self, limit: int) -> bytes:
-        """Return the bytes of a regular file with at most `limit` bytes.
+        """Return the bytes of a regular file. The file may have at most `limit` bytes.
 
         Raises:
             Refused: the entry is not a regular file, is too long, or can't be read.
@@ -103,14 +101,12 @@ class TreeEntry:
         return replace(self, name=name)
 
     def refused(self, reason: str = "") -> Refused:
-        """Return the exception for this entry. Its text is `fault`, or `reason` if `fault` is
-        empty.
-        """
+        """Return an exception with the message `fault`, or `reason` if `fault` is empty."""
         return Refused(self.fault or reason)
 
 
-def gathered(name: str, entries: Sequence[TreeEntry], fault: str = "") -> TreeEntry:
-    """Return a virtual folder that contains these entries, which may come from other folders."""
+def virtual_folder(name: str, entries: Sequence[TreeEntry], fault: str = "") -> TreeEntry:
+    """Return a virtual folder with these entries, which may be entries of different folders."""
     return TreeEntry(name, Kind.FOLDER, fault, list_children=lambda: entries)
 
 
@@ -127,16 +123,12 @@ _MINOR = (".", "test_", "README", "explore.py", "probe.py", "conftest.py", "__in
 
 
 def is_noise(name: str) -> bool:
-    """Return whether a tool creates files or folders with this name. They are ignored
-    completely.
-    """
+    """Return whether a file or folder of this name was created by a tool and is ignored."""
     return name in _NOISE or name.startswith("._")
 
 
 def is_minor(name: str) -> bool:
-    """Return whether a file with this name belongs to a tool or to the course. It is never
-    graded.
-    """
+    """Return whether a file of this name belongs to a tool or to the course, and is not graded."""
     return name.startswith(_MINOR)
 
 
@@ -147,11 +139,11 @@ _OTHER_ARCHIVES = (".rar", ".7z", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".gz",
 
 
 def archive_suffix(name: str) -> str:
-    """Return the suffix of an archive of any kind; empty if the name has none."""
+    """Return the suffix of an archive of any kind, or "" if the name has no such suffix."""
     suffixes = (*ARCHIVE_SUFFIXES, *_OTHER_ARCHIVES)
     return next((name[-len(s) :] for s in suffixes if name.lower().endswith(s)), "")
 
 
 def without_suffix(name: str) -> str:
-    """Return a name without the suffix of an archive."""
+    """Return a name without its suffix if this is the suffix of an archive."""
     return name.removesuffix(archive_suffix(name))

@@ -51,7 +51,7 @@ def test_a_single_bad_archive_has_a_row(tmp_path: Path, small_course: Course, na
 
 def test_one_file_without_the_option_is_refused(tmp_path: Path, small_course: Course) -> None:
     with pytest.raises(
-        SubmissionError, match=f"holds no submissions.*for example with --problem {ID}"
+        SubmissionError, match=f"contains no submissions.*for example with --problem {ID}"
     ):
         take_in(write(tmp_path / "ada", {"problem.py": RIGHT}), small_course)
 
