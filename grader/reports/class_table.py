@@ -15,8 +15,8 @@ from grader.reports.wording import NOT_CONFINED, not_confined
 from grader.result import Status, SubmissionResult, shown
 from grader.text import line, some
 
-_NAMED_AT_MOST = 5
-"""The largest number of names in a shared remark. The class page has all names."""
+_MOST_NAMES = 5
+"""The maximum number of names in a shared remark. The class page lists all names."""
 
 
 def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) -> Table:
@@ -38,7 +38,7 @@ def class_table(results: Iterable[SubmissionResult], problems: Sequence[str]) ->
 def optional_table(
     results: Iterable[SubmissionResult], part: str, problems: Sequence[str]
 ) -> Table:
-    """Return a table with a row for each submission in an optional part.
+    """Return a table with a row for each student who attempted an optional part.
 
     Args:
         results: the results of the whole class.
@@ -65,25 +65,26 @@ def _table(problems: Sequence[str], total: str) -> Table:
 
 
 def _named(results: Iterable[SubmissionResult]) -> list[tuple[str, SubmissionResult]]:
-    """Return names and results, sorted by name."""
+    """Return (name, result) pairs, sorted by name. The names are escaped for rich."""
     results = list(results)
     names = people(results)
     return [(escape(str(names[result.submission])), result) for result in by_name(results)]
 
 
 def remarks(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return the remarks on a class as lines. If there was no sandbox, the first line is a
-    warning.
+    """Return the remarks on a class as lines.
+
+    If code ran without a sandbox, the first line is a warning.
     """
     results = list(results)
     names, about_class = people(results), class_remarks(results)
     lines = [_shared(each) for each in about_class.shared]
-    lines += [line(f"{names[one]}: {text}") for one, text in about_class.own.items() if text]
+    lines += [line(f"{names[one]}: {text}") for one, text in about_class.single.items() if text]
     return [NOT_CONFINED, *lines] if not_confined(results) else lines
 
 
 def _shared(remark: SharedRemark) -> str:
-    named = f" ({some(remark.people, _NAMED_AT_MOST)})" if remark.people else ""
+    named = f" ({some(remark.people, _MOST_NAMES)})" if remark.people else ""
     return line(f"{remark.text}{named}")
 
 
@@ -92,12 +93,12 @@ class RunSummary:
     """The messages of a run.
 
     Attributes:
-        graded: the number of graded submissions.
+        graded: the number of submissions that the run grades.
         news: changes since the last run.
-        outdated: the changed inputs of marks, by the ids of the problems with outdated marks.
-        damaged: the reason why a result file is damaged, by the name of the submission.
-        lost: the names of the submissions with damaged files that were not graded again.
-        messages: messages about names.
+        outdated: the names of the changed inputs, by the id of each problem with outdated marks.
+        damaged: the reason why a result file can't be read, by the name of the submission.
+        lost: the names of submissions with damaged result files that were not graded again.
+        messages: messages about names, replaced files and corrections.
         absent: students on the roster without a submission.
     """
 
@@ -138,7 +139,7 @@ def about_run(run: RunSummary) -> list[str]:
 
 
 def about_book(run: RunSummary) -> list[str]:
-    """Return the messages about the instructor's files, which are printed last."""
+    """Return the messages about the instructor's files. They are printed last."""
     lines = run.news.about_book
     return (
         ["", "Check these lines in the book:", *(f"- {line(text)}" for text in lines)]

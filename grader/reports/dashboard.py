@@ -23,14 +23,14 @@ _BINS = 10
 
 @dataclass
 class TestRow:
-    """The results of the class in one test. Students count only if their code can run.
+    """The results of the class in one test. Only students whose code runs are counted.
 
     Attributes:
         problem: the problem's id.
         title: the test's sentence.
         hidden: whether the test is hidden from students.
         tried: the number of students whose code ran and could be judged.
-        failed: the number of these students who failed a case.
+        failed: the students among them who failed at least one case.
     """
 
     __test__ = False
@@ -53,11 +53,12 @@ class ProblemRow:
 
     Attributes:
         id: the problem's id.
-        max: the highest maximum of all submissions. Some may not have all points by hand yet.
-        points: the points of all submissions.
-        shares: the points of all submissions, divided by their maxima.
-        full: the number of submissions with all points.
-        untried: the number of students without an attempt.
+        max: the largest maximum of all submissions. Submissions without all points by hand have a
+            smaller maximum.
+        points: the points of each submission.
+        shares: the points of each submission, divided by its maximum.
+        full: the number of submissions with full points.
+        untried: the number of students who did not attempt the problem.
     """
 
     id: str
@@ -69,7 +70,7 @@ class ProblemRow:
 
     @property
     def tried(self) -> int:
-        """The number of students with an attempt."""
+        """The number of students who attempted the problem."""
         return len(self.points) - self.untried
 
     @property
@@ -87,9 +88,9 @@ class Cell(NamedTuple):
     """A cell of the grid, for one student and one problem.
 
     Attributes:
-        text: the points, or the reason why there are none.
+        text: the points, or "stub" or "-" if the problem was not attempted.
         shade: the share of the points in steps from 0 to 5; empty if nothing was graded.
-        title: a longer text.
+        title: a longer text for the tooltip.
     """
 
     text: str = ""
@@ -98,13 +99,13 @@ class Cell(NamedTuple):
 
 
 class NamelessMistake(NamedTuple):
-    """A mistake that has no name yet.
+    """Wrong answers that several submissions share and that match no known mistake.
 
     Attributes:
         problem: the problem's id.
         owners: the functions and classes with wrong answers.
-        failed: the titles of the tests that always fail.
-        submissions: the names of the submissions.
+        failed: the titles of the tests that all these submissions fail.
+        submissions: the names of the submissions with these answers.
     """
 
     problem: str
@@ -115,7 +116,7 @@ class NamelessMistake(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """Facts about a class in addition to its results.
+    """Data for the class page in addition to the results.
 
     Attributes:
         title: the title of the course.
@@ -141,18 +142,18 @@ def dashboard(
     optional: Mapping[str, Sequence[str]] | None = None,
     facts: ClassFacts | None = None,
 ) -> str:
-    """Return the HTML text of the page.
+    """Return the class page as HTML.
 
     Args:
         results: the results of the whole class.
         problems: the ids of the required problems.
         identical: the groups of identical files.
-        optional: the ids of the problems of each optional part to show.
-        facts: facts about the class in addition to its results.
+        optional: the problem ids of each optional part on the page, by part id.
+        facts: data in addition to the results.
     """
     facts = facts or ClassFacts()
     results, who, optional = by_name(results), people(results), optional or {}
-    results.sort(key=lambda result: result.points)  # students who need help come first
+    results.sort(key=lambda result: result.points)  # students with few points come first
     valid = [result for result in results if result.status != Status.INTERNAL]
     tests = _tests(valid, who)
     rows = _problems(valid, problems)
@@ -189,7 +190,7 @@ def dashboard(
 def _numbers(
     results: Sequence[SubmissionResult], valid: Sequence[SubmissionResult]
 ) -> dict[str, object]:
-    """Return counts and means over all submissions and over those with marks."""
+    """Return the counts and means that the page shows, by the name in the template."""
     marked = [result for result in valid if result.counted]
     points, most = [result.points for result in marked], max((r.max for r in marked), default=0)
     return {
@@ -205,9 +206,7 @@ def _numbers(
 
 
 def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
-    """Return the number of students and their mean points for each optional part, by the part's
-    id.
-    """
+    """Return the number of students and their mean points in each optional part, by part id."""
     points: dict[str, list[float]] = {}
     for result in valid:
         for id, part in result.optional.items():
@@ -218,15 +217,17 @@ def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
 def _rank(
     made: MistakeRow, problems: Sequence[str], tried: Mapping[str, int]
 ) -> tuple[bool, float, int]:
-    """Return the sort key of a mistake: required problems first, then larger shares of students
-    first.
+    """Return the sort key of a mistake.
+
+    Mistakes in required problems come first. Then mistakes that a larger share of students made
+    come first.
     """
     share = len(made.people) / (tried.get(made.problem) or 1)
     return made.problem not in problems, -share, -len(made.people)
 
 
 def _cells(result: SubmissionResult, problems: Sequence[str]) -> Iterator[Cell]:
-    """Yield the cells of a submission."""
+    """Yield the cells of a row of the grid."""
     by_id = {problem.id: problem for problem in result.problems}
     yield from (_cell(by_id[id]) if id in by_id else Cell() for id in problems)
 
@@ -235,7 +236,7 @@ def _cell(problem: ProblemResult) -> Cell:
     points, share = shown(problem.points), problem.points / problem.max if problem.max else 0.0
     title = f"{points} of {shown(problem.max)} points"
     if problem.untouched and not problem.points:
-        text, title = ("stub", "stub as handed out") if problem.is_stub else ("-", "no file")
+        text, title = ("stub", "unchanged stub") if problem.is_stub else ("-", "no file")
         return Cell(text, "0", title)
     return Cell(points, _shade(share), title)
 
@@ -260,7 +261,7 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
 
 
 def _ran(problem: ProblemResult) -> bool:
-    """Return whether the code ran. Otherwise all tests have the same verdict."""
+    """Return whether the code ran. It did not run if all tests failed with the same message."""
     return not problem.untouched and (problem.passed or not problem.ended_alike)
 
 
@@ -278,9 +279,7 @@ def _problems(results: Sequence[SubmissionResult], ids: Sequence[str]) -> list[P
 
 
 def _shares(results: Sequence[SubmissionResult]) -> Iterator[float]:
-    """Yield each submission's share of the required points. Missing problems count 0 of their
-    maximum.
-    """
+    """Yield each submission's share of the required points. A missing problem counts 0 points."""
     worth: dict[str, float] = {}
     for problem in (p for result in results for p in result.counted):
         worth[problem.id] = max(worth.get(problem.id, 0.0), problem.max)
@@ -290,7 +289,7 @@ def _shares(results: Sequence[SubmissionResult]) -> Iterator[float]:
 
 
 def _distribution(shares: Iterable[float]) -> list[tuple[str, int]]:
-    """Return the number of submissions with 0-10 %, 10-20 % and so on."""
+    """Return the number of submissions with 0-10 % of the points, 10-20 %, and so on."""
     counts = Counter(min(int(share * _BINS), _BINS - 1) for share in shares)
     width = 100 // _BINS
     return [(f"{n * width}-{(n + 1) * width} %", counts[n]) for n in range(_BINS)]

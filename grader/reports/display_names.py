@@ -26,13 +26,13 @@ class Person:
 
 
 def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
-    """Return the student or group of each submission, by the name of the submission."""
+    """Return the `Person` of each submission, by the name of the submission."""
     names = readable_names(results)
     return {submission: Person(name, submission) for submission, name in names.items()}
 
 
 def by_name(results: Iterable[SubmissionResult]) -> list[SubmissionResult]:
-    """Return the results, sorted by name."""
+    """Return the results, sorted by the name of the student."""
     results = list(results)
     names = readable_names(results)
     return sorted(results, key=lambda r: (names[r.submission].casefold(), r.submission))

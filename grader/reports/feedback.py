@@ -8,8 +8,8 @@ from grader.reports.page import render
 from grader.reports.wording import adjustment_lines, for_students, total_lines
 from grader.result import Policy, ProblemResult, Status, SubmissionResult, TestResult, total
 
-# The text of a hidden test under `titles`. It contains nothing from the student's code, which
-# could put hidden inputs into a message.
+# The text about a hidden test if the policy is `titles`. It contains no text from the student's
+# code, because that text could contain hidden inputs.
 _FIXED = {
     Status.PASSED: "passed",
     Status.FAILED: "the answer is wrong",
@@ -34,12 +34,12 @@ class FeedbackLine:
 
     Attributes:
         title: the test's sentence.
-        outcome: the outcome in fixed words.
+        outcome: the outcome as a fixed text.
         passed: whether all cases passed.
         points: the points of all cases.
         max: the maximum points of all cases.
-        message: the message of the first failed case; empty if all passed, or if it is not shown.
-        mistake: the sentence about the known mistake; empty if there is none.
+        message: the message of the first failed case; may be empty.
+        mistake: the sentence about the known mistake; may be empty.
     """
 
     title: str
@@ -63,8 +63,8 @@ class Section:
         visible: a line for each visible test.
         hidden: a line for each hidden test that the policy shows.
         hidden_points: the points of the hidden tests.
-        hidden_max: the maximum points of the hidden tests; 0 without hidden tests.
-        absent: whether there is no file.
+        hidden_max: the maximum points of the hidden tests; 0 if there are none.
+        absent: whether no file was submitted.
     """
 
     id: str
@@ -88,7 +88,7 @@ class Section:
 
     @property
     def unshown(self) -> list[str]:
-        """The sentences that no failure contains."""
+        """The entries of `sentences` that are not shown with a failed test."""
         shown = {line.mistake for line in self.visible}
         return [sentence for sentence in self.sentences if sentence not in shown]
 
@@ -98,7 +98,7 @@ def sections(result: SubmissionResult, policy: Policy) -> list[Section]:
 
     Args:
         result: the result.
-        policy: how much to show of hidden tests.
+        policy: how much of the hidden tests is shown.
     """
     return [_section(problem, policy) for problem in result.problems]
 
@@ -108,7 +108,7 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
     hidden = [cases for cases in tests if cases[0].hidden]
     with_messages = policy is Policy.FULL
     visible = [_line(cases, problem, True) for cases in tests if not cases[0].hidden]
-    if problem.ended_alike:  # then the message of the first test is enough
+    if problem.ended_alike:  # so show the message only once
         visible[1:] = [replace(each, message="") for each in visible[1:]]
         with_messages = with_messages and not visible
     return Section(
@@ -140,15 +140,13 @@ def _line(cases: list[TestResult], problem: ProblemResult, with_message: bool) -
         not failed,
         total(test.points for test in cases),
         total(test.max for test in cases),
-        "" if message in (*problem.notes, *problem.diagnoses) else message,  # said above, once
+        "" if message in (*problem.notes, *problem.diagnoses) else message,  # already in sentences
         _mistake(worst, problem) if with_message else "",
     )
 
 
 def _mistake(test: TestResult, problem: ProblemResult) -> str:
-    """Return the sentence about the known mistake that explains a test's failure; empty without
-    one.
-    """
+    """Return the sentence about the known mistake that explains a test's failure, or ""."""
     pairs = zip(problem.mistakes, problem.diagnoses, strict=False)
     return next((text for names, text in pairs if {*names} & {*test.diagnosis}), "")
 
@@ -158,7 +156,7 @@ def feedback_page(result: SubmissionResult, policy: Policy, date: str = "") -> s
 
     Args:
         result: the result.
-        policy: how much to show of hidden tests.
+        policy: how much of the hidden tests is shown.
         date: the date of the run.
     """
     contents = sections(result, policy)

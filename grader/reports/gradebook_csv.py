@@ -29,19 +29,19 @@ def write_gradebook(
 ) -> None:
     """Write `submission,identity,status,<one column per problem>,total,max`, sorted by name.
 
-    The column `submission` contains the readable name. The file begins with a byte order mark,
-    which spreadsheets need. The cell of a problem that was not graded is empty.
+    The column `submission` contains the name of the student. The file begins with a byte order
+    mark, which spreadsheets need. The cell of a problem that was not graded is empty.
 
     Each optional part, such as `two`, adds a column for each of its problems and the columns
-    `part_two_total` and `part_two_max`. For a platform's download, the columns `member` and `late`
-    follow, and each member of a group has a row. The columns `section` and `adjustments` follow if
-    they are not empty.
+    `part_two_total` and `part_two_max`. If the submissions are from a platform, the columns
+    `member` and `late` follow, and each member of a group has a row. The columns `section` and
+    `adjustments` are added if they are not empty.
 
     Args:
         results: the results of the whole class.
         problems: the ids of the required problems.
-        path: the file to write atomically.
-        optional: the ids of the problems of each optional part to show.
+        path: the file, which is written atomically.
+        optional: the problem ids of each optional part to write, by part id.
         sections: the section of each student, by the name of the submission.
     """
     results, optional, sections = by_name(results), optional or {}, sections or {}
@@ -82,7 +82,7 @@ def _row(result: SubmissionResult, problems: Sequence[str]) -> GradebookRow:
 
 
 def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> GradebookRow:
-    """Return the cells of the optional parts. The cells of skipped parts are empty."""
+    """Return the cells of the optional parts that were attempted, by column."""
     row: GradebookRow = {}
     if result.status == Status.INTERNAL:
         return row
@@ -96,7 +96,7 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Gradeboo
 
 
 def read_gradebook(path: Path) -> dict[str, GradebookRow]:
-    """Return the rows of a gradebook by identity; empty if the file can't be read."""
+    """Return the rows of a gradebook, by identity. Return no rows if it can't be read."""
     try:
         table = read_table(path, comments=False)
         rows = [dict(zip(table.columns, row.cells, strict=False)) for row in table.rows]
@@ -114,7 +114,7 @@ class Change:
         submission: the name of the submission; empty if there is no longer a result.
         problem: the problem's id.
         before: the points in the previous gradebook.
-        now: the current points; `_GONE` if there is no longer a mark.
+        now: the current points; `_GONE` if the mark no longer exists.
         reason: the reason why the problem was graded again or adjusted.
     """
 
@@ -126,14 +126,14 @@ class Change:
     reason: str
 
     def __str__(self) -> str:
-        """Return the change as a line of text."""
+        """Return a line of text about the change."""
         return f"{self.name}: {self.problem} {self.before} -> {self.now} ({self.reason})"
 
 
 _GONE = "none"
 
 _MARKS = re.compile(r"\d\d-.*")
-"""A regular expression for the columns of a gradebook that contain marks for a problem."""
+"""Matches the names of the gradebook's columns with the marks of a problem."""
 
 
 def marks_gone(
@@ -142,24 +142,24 @@ def marks_gone(
     pending: Collection[tuple[str, str]] = (),
     joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """Return a change for each mark of the previous gradebook that has no result now.
+    """Return a change for each mark of the previous gradebook that has no current result.
 
     Args:
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
-        pending: the row and the column of each mark that is still missing.
-        joined: for each identity, the name of the row that contains this student now.
+        pending: the row and the column of each mark that a dry run does not have yet.
+        joined: the name of the current row, by the identity of each student in another row.
     """
-    whys = {cell(who): f"joined with {other}" for who, other in (joined or {}).items()}
+    whys = {cell(who): f"combined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
     for result in results:
         who = cell(result.who)
-        if result.status == Status.INTERNAL:  # the next run grades it again
+        if result.status == Status.INTERNAL:  # the next run grades this submission again
             faults.add(who)
         there |= {(who, problem.id) for problem in result.problems}
     return [
         Change(
-            row["submission"], "", column, mark, _GONE, whys.get(who, "it has no result any more")
+            row["submission"], "", column, mark, _GONE, whys.get(who, "there is no longer a result")
         )
         for who, row in previous.items()
         for column, mark in row.items()
@@ -175,14 +175,14 @@ def changes(
     pending: Collection[tuple[str, str]] = (),
     joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """Return the marks that differ from the previous gradebook; marks without a result come last.
+    """Return the marks that differ from the previous gradebook. Marks without a result come last.
 
     Args:
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
-        known: the previous results, by submission.
-        pending: the row and the column of each mark that is still missing.
-        joined: for each identity, the name of the row that contains this student now.
+        known: the previous results, by the name of the submission.
+        pending: the row and the column of each mark that a dry run does not have yet.
+        joined: the name of the current row, by the identity of each student in another row.
     """
     changed = []
     results = by_name(results)

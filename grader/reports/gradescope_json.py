@@ -11,8 +11,8 @@ from grader.reports.wording import for_students, total_lines
 from grader.result import Policy, SubmissionResult, shown, total
 from grader.text import plain
 
-# When students see a hidden test. Students may submit many times, and each score that they see at
-# once reveals something about the hidden tests.
+# The time when students see hidden tests. Students may submit many times, and each score that they
+# see before the deadline reveals something about the hidden tests.
 _HIDDEN = {
     Policy.POINTS: "after_published",
     Policy.TITLES: "after_published",
@@ -23,14 +23,14 @@ _HIDDEN = {
 def results_json(result: SubmissionResult, policy: Policy) -> str:
     """Return the text of `results.json`, with the score of the gradebook.
 
-    The score is the total of the required problems. An optional part is shown but does not change
-    the score, unless only this part was graded. Then the score is the total of the optional part.
+    The score is the total of the required problems. Optional parts are shown but do not change the
+    score. If only an optional part was graded, the score is the total of this part.
 
     The points of tests are rounded separately, so their sum may differ from the score by 0.01.
 
     Args:
-        result: a result without an internal error, which Gradescope would count as zero.
-        policy: how much to show of hidden tests.
+        result: a result without an internal error. Gradescope would count such a result as zero.
+        policy: how much of the hidden tests is shown.
     """
     tests = [test for part in sections(result, policy) for test in _tests(part, policy)]
     optional = result.optional.values()
@@ -53,10 +53,10 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
 
 
 def refused_json(reason: str) -> str:
-    """Return the text of `results.json` for an upload that is not one submission.
+    """Return the text of `results.json` for an upload that can't be graded.
 
     Args:
-        reason: the message for the student.
+        reason: the message to the student.
     """
     data = {"score": 0, "output": plain(reason), "output_format": "text", "tests": []}
     return json.dumps(data, indent=2, ensure_ascii=True) + "\n"
@@ -98,5 +98,5 @@ def _test(section: Section, line: FeedbackLine, visibility: str, about: str = ""
 
 
 def _rounded(points: float) -> float:
-    """Return points, rounded in the same way as in other reports."""
+    """Return points, rounded as in other reports."""
     return float(shown(points))

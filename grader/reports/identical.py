@@ -1,4 +1,4 @@
-"""Find files of students that are identical except for blanks, comments and docstrings.
+"""Find students' files that differ only in blanks, comments and docstrings.
 
 Similar files are not reported: correct solutions of these problems are often similar, so a
 similarity score would accuse innocent students.
@@ -19,24 +19,24 @@ from grader.reports.sources import Sources
 from grader.result import SubmissionResult
 
 _MOST_BYTES = 50_000
-"""Larger files are compared byte by byte."""
+"""The maximum size of a file that is split into tokens. Larger files must be equal."""
 
 _LONGEST_LINE = 1000
-"""The longest line to split into tokens. Longer lines may take minutes."""
+"""The maximum length of a line that is split into tokens. Longer lines may take minutes."""
 
 _LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 _LAYOUT = {tokenize.NEWLINE: "\n", tokenize.INDENT: "\t", tokenize.DEDENT: "\b"}
-"""Tokens with different text but the same meaning."""
+"""The normal texts of tokens that may have different texts but the same meaning."""
 
 _NO_TOKENS = (
     tokenize.TokenError,
     SyntaxError,
     ValueError,
-    LookupError,  # for a declared encoding that is not a text encoding, such as rot13
+    LookupError,  # for an encoding such as rot13, which is not a text encoding
     RecursionError,
     MemoryError,
 )
-"""The exceptions for a file that cannot be split into Python's tokens."""
+"""The exceptions that are raised if a file can't be split into Python's tokens."""
 
 _ROUGH = re.compile(
     rb"""
@@ -46,8 +46,11 @@ _ROUGH = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""Matches all parts of a file that may differ, and some others. Removing these is much faster than
-splitting the file into tokens."""
+"""Matches blanks, comments and all strings.
+
+Removing them is much faster than splitting a file into tokens. Files that still differ are not
+identical.
+"""
 
 
 _NONE: Mapping[str, bytes] = {}
@@ -55,31 +58,30 @@ _NONE: Mapping[str, bytes] = {}
 
 @dataclass(frozen=True)
 class Identical:
-    """Students with the same file for a problem.
+    """Students with identical files for a problem.
 
     Attributes:
         problem: the problem's id.
         people: the students. One student is enough if the file equals a file of the course.
-        own: the name of the identical file of the course; empty if there is none.
+        course_file: the name of the identical file of the course; empty if there is none.
     """
 
     problem: str
     people: Sequence[Person]
-    own: str = ""
+    course_file: str = ""
 
 
 def identical_files(
     results: Iterable[SubmissionResult],
     sources: Sources,
-    own: Mapping[str, Mapping[str, bytes]] | None = None,
+    course_files: Mapping[str, Mapping[str, bytes]] | None = None,
 ) -> list[Identical]:
-    """Return the groups of students with identical files for a problem. Unchanged stubs are
-    ignored.
+    """Return the groups of students with identical files for a problem. Ignore unchanged stubs.
 
     Args:
         results: the results of the whole class.
         sources: the graded files.
-        own: the correct files of the course, by problem id and name.
+        course_files: the contents of the course's correct files, by problem id and then by name.
     """
     results = by_name(results)
     who = people(results)
@@ -90,7 +92,7 @@ def identical_files(
             if source is not None:
                 handed_in[problem.id][who[result.submission]] = source
     for id, files in handed_in.items():
-        for name, content in (own or {}).get(id, _NONE).items():
+        for name, content in (course_files or {}).get(id, _NONE).items():
             files[name] = content
     return [
         group
@@ -102,8 +104,11 @@ def identical_files(
 
 
 def _identical(problem: str, alike: Sequence[Person | str]) -> Identical:
-    """Return the group for identical files. `alike` has students, and names of the course's
-    files.
+    """Return the group of students with identical files.
+
+    Args:
+        problem: the problem's id.
+        alike: the owners of the files: students, and names of files of the course.
     """
     of_course = next((each for each in alike if isinstance(each, str)), "")
     return Identical(problem, [each for each in alike if isinstance(each, Person)], of_course)
@@ -112,7 +117,7 @@ def _identical(problem: str, alike: Sequence[Person | str]) -> Identical:
 def _alike(
     files: Mapping[Person | str, bytes], key: Callable[[bytes], Hashable]
 ) -> list[Sequence[Person | str]]:
-    """Return the owners of two or more files with the same key, group by group."""
+    """Group files with the same key. Return the owners in each group of two or more files."""
     groups: defaultdict[Hashable, list[Person | str]] = defaultdict(list)
     for person, source in files.items():
         groups[key(source)].append(person)
@@ -124,7 +129,7 @@ def _without_details(source: bytes) -> bytes:
 
 
 def essence(source: bytes) -> str:
-    """Return a hash of a file that does not depend on blanks, comments and docstrings."""
+    """Return a hash of a file without its blanks, comments and docstrings."""
     if len(source) > _MOST_BYTES:
         return hashlib.sha256(source).hexdigest()
     parts = _tokens(source) or _lines(source)
@@ -132,9 +137,9 @@ def essence(source: bytes) -> str:
 
 
 def _tokens(source: bytes) -> list[str]:
-    """Return a file's tokens, without statements that consist of a string.
+    """Return a file's tokens. Leave out statements that consist of only a string.
 
-    The list is empty if the file cannot be split into Python's tokens.
+    Return an empty list if the file can't be split into Python's tokens.
     """
     if max(map(len, source.split(b"\n"))) > _LONGEST_LINE:
         return []

@@ -1,4 +1,4 @@
-"""Collect the known mistakes that students of a class made."""
+"""Collect the known mistakes in the submissions of a class."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class MistakeRow:
     Attributes:
         problem: the problem's id.
         names: the names of the mistake in the catalogue.
-        text: the sentence for the students.
-        people: the students.
+        text: the sentence for students.
+        people: the students who made the mistake.
     """
 
     problem: str
@@ -46,6 +46,6 @@ def mistakes_made(results: Iterable[SubmissionResult]) -> list[MistakeRow]:
 
 
 def mistakes_named(problem: ProblemResult) -> list[tuple[str, str]]:
-    """Return the names and the sentence of each diagnosis in a problem that names mistakes."""
+    """Return the (names, sentence) pair of each diagnosis in a problem that names mistakes."""
     pairs = zip(problem.mistakes, problem.diagnoses, strict=False)
     return [(" or ".join(names), text) for names, text in pairs if names]

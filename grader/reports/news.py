@@ -1,4 +1,4 @@
-"""Represent the changes since the last run, for the terminal and the class page."""
+"""Define the changes since the last run. The terminal and the class page show them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class News:
         is_first: whether this is the first complete run.
         changes: the marks that differ from the previous gradebook.
         new: the students who were not in the previous gradebook.
-        missing: the known students who are missing in a download of the whole class.
+        missing: the students with earlier results who are missing in a run of the whole class.
         of_one_problem: whether only one problem was submitted.
         about_book: messages about the instructor's files.
     """
@@ -31,8 +31,12 @@ class News:
 
     @property
     def missing_line(self) -> str:
-        """The message about missing students; empty if there are none."""
+        """The message about missing students; empty if no student is missing."""
         if not self.missing:
             return ""
-        what = "Without a submission for this problem" if self.of_one_problem else "Missing now"
-        return f"{what}, so unchanged: {', '.join(self.missing)}."
+        what = (
+            "Without a submission for this problem"
+            if self.of_one_problem
+            else "Missing in this run"
+        )
+        return f"{what}, so their marks are unchanged: {', '.join(self.missing)}."

@@ -1,4 +1,4 @@
-"""Write HTML pages. Each page is a single file that needs no other files."""
+"""Write HTML pages. Each page is a single file that does not use other files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def render(template: str, **values: object) -> str:
     """Return the HTML text of a page. All values are escaped, and control characters are replaced.
 
     Args:
-        template: a file in `templates/`.
-        values: the values in the template.
+        template: the name of a file in `templates/`.
+        values: the values of the variables in the template.
     """
     return _environment().get_template(template).render(**values)
 
@@ -33,7 +33,7 @@ def write_pages(pages: Iterable[tuple[str, str]], folder: Path) -> None:
     """Write pages to a folder, and remove all other pages from it.
 
     Args:
-        pages: the name of the submission and the text of each page.
+        pages: the name of the submission and the HTML text, for each page.
         folder: the folder for the pages. Unchanged pages are not written again.
 
     Raises:

@@ -18,14 +18,14 @@ from rich.progress import (
 )
 
 EVERY_SECONDS = 30.0
-"""The seconds between two lines."""
+"""The smallest number of seconds between two lines."""
 
 
 def progress_bar(console: Console | None = None) -> Progress | ProgressLines:
-    """Return a display of the finished tasks and the remaining time.
+    """Return a display of the number of finished tasks and the remaining time.
 
     Args:
-        console: the console for the display; by default standard error.
+        console: the console for the display. The default is standard error.
     """
     console = console or Console(stderr=True, highlight=False)
     if not console.is_terminal:
@@ -41,12 +41,12 @@ def progress_bar(console: Console | None = None) -> Progress | ProgressLines:
 
 
 class ProgressLines(AbstractContextManager["ProgressLines"]):
-    """Writes occasional lines, and one line at the end. For a short run it writes no lines.
+    """Writes occasional lines about a run, and one line at its end. Short runs have no lines.
 
     Args:
-        write: writes a line.
-        clock: returns the seconds of a clock.
-        now: returns the time of day.
+        write: a function that writes a line.
+        clock: a function that returns the time in seconds.
+        now: a function that returns the time of day.
     """
 
     def __init__(
@@ -58,36 +58,36 @@ class ProgressLines(AbstractContextManager["ProgressLines"]):
         self._write, self._clock, self._now = write, clock, now
         self._what = ""
         self._total = self._done = 0
-        self._began = self._told = 0.0
+        self._began = self._last_line = 0.0
 
     def __exit__(self, *raised: object) -> None:
-        """Do nothing, because written lines remain."""
+        """Do nothing, because the written lines need not be removed."""
 
     def add_task(self, description: str, *, total: float | None) -> TaskID:
-        """Begin to show a run. `update` may set its total later."""
+        """Start the display of a run. `update` may set the total number of tasks later."""
         self._what = description
         task = TaskID(0)
         self.update(task, total=total)
         return task
 
     def update(self, task_id: TaskID, *, total: float | None) -> None:
-        """Set the number of tasks."""
+        """Set the total number of tasks, and restart the clock."""
         self._total, self._done = int(total or 0), 0
-        self._began = self._told = self._clock()
+        self._began = self._last_line = self._clock()
 
     def advance(self, task_id: TaskID) -> None:
-        """Count one more finished task."""
+        """Add one finished task, and write a line if the last line is old enough."""
         self._done += 1
         now = self._clock()
-        if now - self._told >= EVERY_SECONDS and self._done < self._total:
-            self._told = now
+        if now - self._last_line >= EVERY_SECONDS and self._done < self._total:
+            self._last_line = now
             left = (now - self._began) / self._done * (self._total - self._done)
             end = self._now() + timedelta(seconds=left)
             self._write(
                 f"{self._what}: {self._done} of {self._total} done, {_duration(left)} left, "
                 f"until about {end:%H:%M}"
             )
-        elif self._done == self._total and self._told > self._began:
+        elif self._done == self._total and self._last_line > self._began:
             self._write(f"{self._what}: {self._done} of {self._total} done")
 
 

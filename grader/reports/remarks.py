@@ -1,4 +1,4 @@
-"""Collect remarks for the instructor. A remark on many submissions is shown only once."""
+"""Collect remarks for the instructor. A remark on many submissions is listed only once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5
 SHARE = 0.1
-"""A remark is shared if it applies to this number of submissions and this share of the class."""
+"""A remark is shared if it applies to `MANY` submissions and to this share of the class."""
 
 _NAMED = {
     Status.TIMEOUT: "does not end",
@@ -26,7 +26,7 @@ _NAMED = {
 
 
 _BYTES = re.compile(r"null byte|'utf-8' codec can't decode|Non-UTF-8|missing encoding declaration")
-"""Python's messages for a file in UTF-16 or in the encoding of an older system."""
+"""Matches Python's messages about files that are not in UTF-8, such as files in UTF-16."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Remark:
 
     Attributes:
         text: the sentence.
-        lacking: the number of the problem if the sentence explains a missing file; otherwise empty.
+        lacking: the number of the problem whose file is missing, if this is the reason for the
+            sentence; otherwise empty.
     """
 
     text: str
@@ -47,8 +48,8 @@ class SharedRemark:
     """A remark on many submissions.
 
     Attributes:
-        text: the number of submissions, and the sentence.
-        people: the students; empty for the whole class.
+        text: the number of submissions and the sentence.
+        people: the students. Empty if the remark applies to the whole class.
     """
 
     text: str
@@ -61,11 +62,11 @@ class ClassRemarks:
 
     Attributes:
         shared: the remarks on many submissions.
-        own: the other remarks on each submission, as one text that may be empty.
+        single: the other remarks on a submission as one text, by the name of the submission.
     """
 
     shared: list[SharedRemark]
-    own: dict[str, str]
+    single: dict[str, str]
 
 
 def class_remarks(results: Sequence[SubmissionResult]) -> ClassRemarks:
@@ -97,7 +98,7 @@ def remarks_on(result: SubmissionResult) -> list[Remark]:
     remarks = [Remark("not attempted.")] if untouched else []
     remarks += [Remark(note) for note in result.notes]
     stubs = [p.id[:2] for p in result.problems if p.is_stub and not untouched]
-    remarks += [Remark(f"{', '.join(stubs)}: stub as handed out.")] if stubs else []
+    remarks += [Remark(f"{', '.join(stubs)}: unchanged stub.")] if stubs else []
     for problem in result.problems:
         remarks += _on_problem(problem)
     return list(dict.fromkeys(remarks))
@@ -120,7 +121,7 @@ def _standing_out(problem: ProblemResult) -> list[str]:
 
 
 def _in_a_line(message: str) -> str:
-    """Return the first line of a message, or the advice for a file with another encoding."""
+    """Return the first line of a message. If a file is not in UTF-8, return advice instead."""
     first = message.splitlines()[0]
     file, said, why = first.partition(" can't be read as Python: ")
     return f"{file} is not UTF-8 text; save it as UTF-8." if said and _BYTES.search(why) else first

@@ -10,15 +10,15 @@ from markupsafe import Markup, escape
 from grader.text import plain
 
 MOST_LINES = 1500
-"""The largest number of lines to show of a file."""
+"""The maximum number of lines of a file on a page."""
 
-_LINE_TOLD = re.compile(r"(?:problem\.py:|(?:\(|^\s+)line )(\d+)", re.MULTILINE)
+_LINE_NUMBER = re.compile(r"(?:problem\.py:|(?:\(|^\s+)line )(\d+)", re.MULTILINE)
 _DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)")
 
 
 @dataclass(frozen=True)
 class SourcePlace:
-    """A line of a student's file, and a text for links to it."""
+    """A line of a student's file, and the text of links to this line."""
 
     number: int
     label: str
@@ -26,11 +26,11 @@ class SourcePlace:
 
 @dataclass
 class SourceView:
-    """A student's file, as lines for a page.
+    """A student's file as lines on a page.
 
     Attributes:
-        lines: the lines. Their numbers are those in Python's messages.
-        marked: the numbers of the lines that messages of tests mention.
+        lines: the lines, numbered from 1 as in Python's messages.
+        marked: the numbers of the lines that tests' messages mention.
     """
 
     lines: list[str]
@@ -38,26 +38,26 @@ class SourceView:
 
     @classmethod
     def of(cls, source: bytes) -> SourceView:
-        """Return the view of a file, which may have any content."""
+        """Return the view of a file with any content."""
         text = source.decode("utf-8-sig", errors="replace")
         return cls(re.split("\r\n|\r|\n", text.rstrip("\r\n")))
 
     @property
     def shown(self) -> list[str]:
-        """The lines that are shown."""
+        """The first `MOST_LINES` lines."""
         return self.lines[:MOST_LINES]
 
     def place_of(self, message: str, *more: str) -> SourcePlace | None:
-        """Return the place in the file that a test is about; None if it is unknown.
+        """Return the place in the file that a test is about, or None if it is unknown.
 
-        The place is the line that the message names. Otherwise it is the function or class with
-        which the message or another text begins.
+        The place is the line whose number is in the message. Otherwise it is the first function or
+        class of the file that is named in the message's first line or in another text.
 
         Args:
             message: the message of a test.
-            more: other texts of the test, which may name a function or class.
+            more: other texts of the test.
         """
-        named = _LINE_TOLD.search(message)
+        named = _LINE_NUMBER.search(message)
         if named and int(named[1]) <= len(self.shown):
             self.marked.add(int(named[1]))
             return SourcePlace(int(named[1]), f"line {named[1]}")
@@ -69,8 +69,8 @@ class SourceView:
         return None
 
     def as_html(self, id: str) -> Markup:
-        """Return the lines as HTML elements with the ids `id-1`, `id-2` and so on, for links."""
-        # All lines at once, because a class has hundreds of thousands of lines.
+        """Return the lines as HTML elements with the ids `{id}-1`, `{id}-2` and so on."""
+        # Escape all lines in one call, because a class has hundreds of thousands of lines.
         texts = escape(plain("\n".join(self.shown))).split("\n")
         start = escape(id)
         return Markup("").join(
@@ -82,8 +82,9 @@ class SourceView:
         return ' class="marked"' if number in self.marked else ""
 
     def _definitions(self) -> dict[str, int]:
-        """Return the line number of each function and class by name. The code may have syntax
-        errors.
+        """Return the line number of each function and class, by name.
+
+        The code may contain syntax errors.
         """
         lines: dict[str, int] = {}
         for number, line in enumerate(self.shown, 1):

@@ -1,4 +1,4 @@
-"""Save the graded files of students next to the results. The name of each file is its hash."""
+"""Save the graded files of students in the folder of reports. Each file is named by its hash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.files import write_whole
 
 SOURCES = "sources"
-"""The name of the folder with these files."""
+"""The name of the folder with the graded files."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -37,7 +37,7 @@ class Sources:
                 write_whole(self._path(sha256), source)
 
     def read(self, sha256: str) -> bytes | None:
-        """Return the file with this hash; None if it is missing or damaged."""
+        """Return the content of the file with this hash, or None if it is missing or damaged."""
         if not _SHA256.fullmatch(sha256):
             return None
         try:
@@ -47,7 +47,7 @@ class Sources:
         return source if hashlib.sha256(source).hexdigest() == sha256 else None
 
     def keep_only(self, wanted: Iterable[str]) -> None:
-        """Remove the files without a result.
+        """Remove all other files from the folder.
 
         Args:
             wanted: the hashes of the files to keep.

@@ -1,6 +1,4 @@
-"""Write the instructor's page for each student: all failed tests, hidden tests too, and the
-code.
-"""
+"""Write the instructor's page about each student, with all failed tests and the code."""
 
 from __future__ import annotations
 
@@ -21,15 +19,15 @@ _OTHERS = 12
 
 @dataclass(frozen=True)
 class TestView:
-    """A failed test, or all tests of a problem if they have the same status and message.
+    """A failed test. If all tests of a problem have the same message, this object is all of them.
 
     Attributes:
         test: the first case that failed.
         failed: all cases that failed, in order.
         count: the number of cases.
         points: the points of all cases.
-        max: their maximum.
-        place: the relevant line of the code.
+        max: the maximum points of all cases.
+        place: the relevant line of the student's file; None if it is unknown.
     """
 
     __test__ = False
@@ -48,8 +46,8 @@ class MistakeView:
 
     Attributes:
         row: the mistake and all students who made it.
-        others: some of the other students.
-        more: the number of students who are not listed.
+        others: some of the other students who made it.
+        more: the number of the students who are not listed in `others`.
     """
 
     row: MistakeRow
@@ -59,12 +57,12 @@ class MistakeView:
 
 @dataclass(frozen=True)
 class FailureView:
-    """The failed tests that the same mistake explains.
+    """Failed tests that are explained by the same mistake.
 
     Attributes:
-        mistake: the known mistake; None if there is none.
-        first: the first of these tests.
-        more: the other tests.
+        mistake: the known mistake; None if no mistake is known.
+        first: the first failed test.
+        more: the other failed tests.
     """
 
     mistake: MistakeView | None
@@ -74,19 +72,20 @@ class FailureView:
 
 @dataclass(frozen=True)
 class ProblemView:
-    """One problem of one student.
+    """The result of one student in one problem.
 
     Attributes:
         result: the result.
         changes: the adjustments of the marks.
         mistakes: the known mistakes that explain no failed test.
-        alike: whether all tests have the same status and message. If so, `failed` has one entry.
+        alike: whether all tests failed with the same status and message. If so, `failed` has one
+            entry.
         failed: the failed tests, grouped by mistake.
         passed: the titles of the passed tests.
-        source: the file; None if it was not saved.
-        same: some of the other students with the same file.
-        same_more: the number of the remaining students with the same file.
-        own: the name of the identical file of the course; empty if there is none.
+        source: the student's file; None if it was not saved.
+        same: some of the other students with an identical file.
+        same_more: the number of the students with an identical file who are not in `same`.
+        course_file: the name of the identical file of the course; empty if there is none.
     """
 
     result: ProblemResult
@@ -98,7 +97,7 @@ class ProblemView:
     source: SourceView | None
     same: Sequence[Person]
     same_more: int
-    own: str = ""
+    course_file: str = ""
 
 
 def student_pages(
@@ -107,7 +106,7 @@ def student_pages(
     identical: Sequence[Identical] = (),
     date: str = "",
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name of each submission and the text of its page, sorted by name.
+    """Yield the name of each submission and the HTML text of its page, sorted by name.
 
     Args:
         results: the results of the whole class.
@@ -146,8 +145,8 @@ class _Class:
     """Data about the whole class.
 
     Attributes:
-        made: the mistakes by problem and names.
-        identical: the groups of identical files by problem and submission.
+        made: the mistakes, by problem id and names of the mistake.
+        identical: the groups of identical files, by problem id and name of the submission.
         sources: the graded files.
     """
 
@@ -174,7 +173,7 @@ def _problem(result: SubmissionResult, problem: ProblemResult, class_: _Class) -
         [cases[0].title for cases in tests if all(t.status is Status.PASSED for t in cases)],
         view,
         *_others(same.people if same else (), result),
-        same.own if same else "",
+        same.course_file if same else "",
     )
 
 
@@ -204,6 +203,6 @@ def _mistake(row: MistakeRow, result: SubmissionResult) -> MistakeView:
 
 
 def _others(people: Sequence[Person], result: SubmissionResult) -> tuple[Sequence[Person], int]:
-    """Return some of the other students, and the number of those who are not listed."""
+    """Return some students without the owner of `result`, and the number of those left out."""
     others = [person for person in people if person.submission != result.submission]
     return others[:_OTHERS], max(0, len(others) - _OTHERS)

@@ -1,4 +1,4 @@
-"""Provide common sentences of all reports about points, adjustments and isolation."""
+"""Provide sentences about points, adjustments and isolation that all reports use."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ _FOR_STUDENTS = {
 
 
 def total_lines(result: SubmissionResult) -> list[str]:
-    """Return a line with the required points, and a line for each optional part that was
-    attempted.
-    """
+    """Return a line with the points of the required problems, and a line for each optional part."""
     all_that_counts = f"{shown(result.points)} of {shown(result.max)} points"
     optional = [
         f"Part {id}: {shown(part.points)} of {shown(part.max)} points"
@@ -34,8 +32,9 @@ def total_lines(result: SubmissionResult) -> list[str]:
 
 
 def adjustment_lines(problem: ProblemResult) -> list[str]:
-    """Return the points of the tests and a sentence for each adjustment; empty without
-    adjustments.
+    """Return a sentence with the points of the tests, and a sentence for each adjustment.
+
+    Return no sentences if there are no adjustments.
     """
     if not problem.adjustments:
         return []
@@ -62,18 +61,16 @@ def _points(points: float) -> str:
 
 
 def not_confined(results: Iterable[SubmissionResult]) -> list[str]:
-    """Return the submissions with code that ran without a sandbox in any problem."""
+    """Return the names of the submissions whose code ran without a sandbox."""
     return sorted(r.submission for r in results if r.isolation == Isolation.PROCESS)
 
 
 def for_students(result: SubmissionResult) -> str:
-    """Return a sentence for students about the isolation; empty if no code ran."""
+    """Return a sentence for students about the isolation, or "" if no code ran."""
     return _FOR_STUDENTS[result.isolation]
 
 
 def for_instructors(result: SubmissionResult) -> str:
-    """Return a text for instructors with the level of isolation, and a warning without a
-    sandbox.
-    """
+    """Return the level of isolation for instructors. Add a warning if there was no sandbox."""
     level = result.isolation or ""
     return f"{level}. {NOT_CONFINED}" if level == Isolation.PROCESS else str(level)

@@ -108,7 +108,7 @@ def test_missing_students_are_listed_and_kept(school: Any) -> None:
     shutil.rmtree(school.folder / "bob")
     run = school.grade()
     assert run.news.missing == ["bob"]
-    assert "Missing now, so unchanged: bob." in about_run(run)
+    assert "Missing in this run, so their marks are unchanged: bob." in about_run(run)
     assert school.gradebook() == {"ada": "4", "bob": "0", "eve": "4"}
     (school.out / "results/bob.json").unlink()
     school.grade()

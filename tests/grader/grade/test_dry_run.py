@@ -67,7 +67,7 @@ def test_marks_that_would_be_lost_are_listed(school: Any, dry_run: Any) -> None:
     school.hand_in("bob", school.right)
     (school.out / "results/ada.json").write_text("{")
     said = dry_run()
-    assert "would change: eve: 01-doubling 4 -> none (it has no result any more)" in said
+    assert "would change: eve: 01-doubling 4 -> none (there is no longer a result)" in said
     assert "results/ada.json is damaged and was ignored" in said
     assert "ada: 01-doubling 4 -> none" not in said
     assert "bob: 01-doubling" not in said
@@ -96,4 +96,4 @@ def test_bare_files_of_other_problems_do_not_count_for_this_problem(long_school:
     shutil.rmtree(long_school.folder / "eve")
     for more in (["--dry-run"], []):
         said = long_school.command("--part", "two", *more)
-        assert "Missing now, so unchanged: eve." in said
+        assert "Missing in this run, so their marks are unchanged: eve." in said

@@ -198,7 +198,7 @@ def test_a_mark_without_a_result_is_reported(school: Any) -> None:
     (school.out / "results/ada.json").unlink()
     shutil.rmtree(school.folder / "ada")
     run = school.grade()
-    assert "changed: ada: 01-doubling 4 -> none (it has no result any more)" in about_run(run)
+    assert "changed: ada: 01-doubling 4 -> none (there is no longer a result)" in about_run(run)
     assert "ada in 01: 4 → none" in re.sub("<[^>]+>", "", (school.out / "index.html").read_text())
     assert school.gradebook() == {"bob": "0"}
 

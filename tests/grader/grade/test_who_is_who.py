@@ -260,7 +260,7 @@ def test_the_mark_of_a_file_counts_before_the_zero_of_a_missing_file(school: Any
     run = school.grade(people={"Ada hw": "ada"})
     assert school.gradebook() == {"ada": "4", "bob": "0"}
     (joined,) = (str(c) for c in run.news.changes if c.name == "Ada hw")
-    assert joined.endswith(": 01-doubling 4 -> none (joined with ada)")
+    assert joined.endswith(": 01-doubling 4 -> none (combined with ada)")
 
 
 @pytest.mark.parametrize(

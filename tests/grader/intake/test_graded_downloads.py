@@ -71,7 +71,9 @@ def test_the_command_grades_one_problem_after_the_other(
     assert re.search(
         r"ada\S*: 'problem-1.py' was read, because it is the newest upload", second.output
     )
-    assert "Without a submission for this problem, so unchanged: bea." in second.output
+    assert (
+        "Without a submission for this problem, so their marks are unchanged: bea." in second.output
+    )
     rows = list(csv.DictReader((tmp_path / "out/gradebook.csv").open(encoding="utf-8-sig")))
     assert [tuple(row.values())[2:] for row in rows] == [
         ("graded", "4", "4", "8", "8", "12", "late"),

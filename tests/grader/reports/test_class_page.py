@@ -81,7 +81,7 @@ def test_the_table_shows_who_needs_help() -> None:
     assert re.findall(r"<bdi>(\w+)", grid) == ["bob", "ada", "zoe"]  # the fewest points first
     assert re.findall(r'shade(\d)" title="([^"]*)"', grid) == [
         ("2", "mean share of the points"),
-        *(("0", "stub as handed out"), ("2", "2 of 4 points"), ("5", "4 of 4 points")),
+        *(("0", "unchanged stub"), ("2", "2 of 4 points"), ("5", "4 of 4 points")),
     ]
 
 
@@ -110,4 +110,4 @@ def test_repeated_runs_are_not_shown() -> None:
     ada.problems += student("ada", STUB, id="02-next").problems
     page = text_of(dashboard([ada], [FIRST, "02-next"]))
     assert "tried again" not in page
-    assert "ada : 02: stub as handed out." in page
+    assert "ada : 02: unchanged stub." in page

@@ -119,7 +119,7 @@ def test_a_file_identical_to_one_of_the_course_is_reported(tmp_path: Path) -> No
     ada = graded("ada", b'"""Mine."""\ndef f():\n    return 1\n', sources)
     (same,) = identical_files([ada], sources, own)
     assert [person.name for person in same.people] == ["Ada"]
-    assert same.own == "the course's own reference"
+    assert same.course_file == "the course's own reference"
     assert identical_files([ada], sources) == []
     other = {"01-softmax": {"the course's own reference": b"def f():\n    return 2\n"}}
     assert identical_files([ada], sources, other) == []

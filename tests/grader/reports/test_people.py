@@ -149,5 +149,5 @@ def test_a_wrong_encoding_is_reported_in_plain_words(
     output = judge_load(raised.value, path)
     student_result = graded("ada")
     student_result.problems[0].tests = [doubles(output.status, str(output))]
-    remark = class_remarks([student_result]).own["ada"]
+    remark = class_remarks([student_result]).single["ada"]
     assert remark == "01: problem.py is not UTF-8 text; save it as UTF-8."
