@@ -45,7 +45,8 @@ def test_a_single_bad_archive_has_a_row(tmp_path: Path, small_course: Course, na
     (submission,) = find_submissions(tmp_path / name, small_course)
     assert submission.name == "bad"
     assert_bad(
-        submission, "not a zip or tar archive" if name != "bad.7z" else "not read; submit one"
+        submission,
+        "not a complete zip or tar archive" if name != "bad.7z" else "not read; submit one",
     )
 
 

@@ -96,7 +96,7 @@ def test_a_harmful_archive_affects_only_its_row(
     assert "unpacks to more than 300,000 bytes" in reasons["gus"]
     assert "has more than 100,000 bytes" in reasons["hal"]
     assert "is a kind of archive that is not read" in reasons["eli"]
-    assert "is not a zip or tar archive" in reasons["fay"]
+    assert "is not a complete zip or tar archive" in reasons["fay"]
     assert source(found["zoe"]) == RIGHT
     assert all(s.files[ID].bad for name, s in found.items() if name != "zoe")
 
