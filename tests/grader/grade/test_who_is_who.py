@@ -166,7 +166,7 @@ def test_a_group_with_a_new_member_has_one_row_if_names_csv_joins_them(
     week2 = write_groups(tmp_path / "2", term, right="abc", right_="d")
     with pytest.raises(UsageError) as error:
         term.grade(week2, only="01")
-    assert "a@x.edu' may be" in str(error.value)
+    assert "a@x.edu' may refer to" in str(error.value)
     *_, line = str(error.value).splitlines()
     assert line == "gradescope:a@x.edu+b@x.edu,gradescope:a@x.edu+b@x.edu+c@x.edu,a + b"
     people = dict([line.split(",")[:2]])
