@@ -200,7 +200,7 @@ def run(
         answers = _probe_answers(candidate, tests, watch=watch)
     watch = forbidden or candidate.kind is CandidateKind.SOLUTION
     edit = candidate.edit
-    text = Text("", "") if edit is None else Text(edit.when, edit.look)
+    text = Text("", "") if edit is None else Text(edit.when, edit.nudge)
     weight = Weight.read("" if edit is None else edit.weight)
     if is_mistake and not all_tests:
         result, is_whole = _run_until_settled(candidate, root, weight, first, known, watch=watch)

@@ -50,11 +50,11 @@ def diff_hints(
             lost = "rounds float64 to float32" if is_cut else "loses digits"
             sentence = f"The result is right except for the last digits: some step {lost}."
             return [Evidence(sentence, Certainty.ALL, Source.DIGITS)]
-        looks = [*_observations(got, want, wrong, sizes, exactness)]
+        observations = [*_observations(got, want, wrong, sizes, exactness)]
         if start is not None and (added := _factor(got - start, want - start, sizes, _ROUNDED)):
             text = f"The part that is added to x is {added} times what it should be."
-            looks.insert(0, Evidence(text, Certainty.ALL, Source.NUMBERS))
-        return ranked(looks)[:_MOST_SENTENCES]
+            observations.insert(0, Evidence(text, Certainty.ALL, Source.NUMBERS))
+        return ranked(observations)[:_MOST_SENTENCES]
 
 
 def _observations(
@@ -63,24 +63,24 @@ def _observations(
     """Yield evidence about a wrong answer, with simple patterns first."""
     related = next(iter(relations(got, want)), None)
     factor = _factor(got, want, sizes)
-    looks = [
+    observations = [
         (
             f"Every entry is {factor} times what it should be." if factor else None,
             Certainty.ALL,
             Source.NUMBERS,
         ),
         (_one_number(got, want), Certainty.ALL, Source.RELATION),
-        (_sharpness(got, want, sizes, exactness), Certainty.ALL, Source.NUMBERS),
+        (_score_factor(got, want, sizes, exactness), Certainty.ALL, Source.NUMBERS),
         (related, Certainty.ALL, Source.RELATION),
-        (_elsewhere_in_rows(got, want), Certainty.ALL, Source.RELATION),
+        (_order_in_rows(got, want), Certainty.ALL, Source.RELATION),
         (_zero_rows(got, want, wrong), Certainty.SOME, Source.NUMBERS),
         (_not_finite(got, want), Certainty.SOME, Source.NUMBERS),
         (_row_sums(got, want, exactness), Certainty.SOME, Source.NUMBERS),
         (_symmetric_scores(got, want, exactness), Certainty.SOME, Source.NUMBERS),
         (_other_order(got, want), Certainty.SOME, Source.RELATION),
-        (_good_rows(wrong), Certainty.SOME, Source.NUMBERS),
+        (_right_rows(wrong), Certainty.SOME, Source.NUMBERS),
     ]
-    return (Evidence(text, sure, source) for text, sure, source in looks if text)
+    return (Evidence(text, sure, source) for text, sure, source in observations if text)
 
 
 def _not_finite(got: Array, want: Array) -> str | None:
@@ -131,7 +131,7 @@ def number_hint(got: float, want: float) -> str:
     return f"It is {name} what it should be." if name else ""
 
 
-def _elsewhere_in_rows(got: Array, want: Array) -> str | None:
+def _order_in_rows(got: Array, want: Array) -> str | None:
     """Detect rows that contain the right numbers, which may be infinite, in the wrong order."""
     if want.ndim == 0 or want.shape[-1] < 2 or numpy.isnan(got).any() or numpy.isnan(want).any():
         return None
@@ -163,7 +163,9 @@ def _zero_rows(got: Array, want: Array, wrong: Array) -> str | None:
     return "All rows are 0." if rows.all() else "Each row that differs is all zeros."
 
 
-def _sharpness(got: Array, want: Array, sizes: Mapping[str, int], exactness: float) -> str | None:
+def _score_factor(
+    got: Array, want: Array, sizes: Mapping[str, int], exactness: float
+) -> str | None:
     """Detect softmax weights whose scores are the right scores times a factor."""
     if want.ndim == 0:
         return None
@@ -306,7 +308,7 @@ def _sum_to_one(weights: Array, dim: int, exactness: float) -> bool:
     return bool(numpy.allclose(sums, 1, rtol=1e-5, atol=1e-8 + exactness * weights.shape[dim]))
 
 
-def _good_rows(wrong: Array) -> str | None:
+def _right_rows(wrong: Array) -> str | None:
     if wrong.ndim < 2 or wrong.shape[-2] < 2:
         return None
     rows = numpy.asarray(wrong.reshape(-1, *wrong.shape[-2:]).any(-1))  # of each matrix

@@ -77,20 +77,20 @@ class Edit:
         name: the name of the mistake.
         base: the name of the right file to edit.
         when: completes the sentence "It looks as if ...".
-        look: the nudge; empty if the mistake has no nudge.
+        nudge: a question that leads the student to the mistake; may be empty.
         weight: `idea`, `idea of NAME` or `slip`; empty if the head contains no weight.
         blocks: the replacements.
-        place: the path of the file of edits.
+        file_name: the path of the file of edits.
         line: the line number of the head in the file of edits.
     """
 
     name: str
     base: str
     when: str
-    look: str
+    nudge: str
     blocks: tuple[Block, ...]
     weight: str = ""
-    place: str = EDITS_FILE
+    file_name: str = EDITS_FILE
     line: int = 1
 
 
@@ -100,12 +100,12 @@ class _Family:
 
     Attributes:
         base: the name of the right file to edit.
-        look: the nudge of members without a nudge; may be empty.
+        nudge: the default nudge of the members; may be empty.
         block: the lines of the common block; empty if the family has no common block.
     """
 
     base: str
-    look: str
+    nudge: str
     block: _Lines
 
 
@@ -141,13 +141,13 @@ def mistakes_of(course: Course, problem: Problem) -> list[Mistake]:
     if not path.is_file():
         return []
     right = {n: p.read_text(encoding="utf-8") for n, p in course.right_files(problem).items()}
-    place = path.relative_to(course.root).as_posix()
-    edits = sorted(parse(path.read_text(encoding="utf-8"), place), key=lambda edit: edit.name)
+    file_name = path.relative_to(course.root).as_posix()
+    edits = sorted(parse(path.read_text(encoding="utf-8"), file_name), key=lambda edit: edit.name)
     for edit in edits:
         if edit.base not in right:
             known = ", ".join(right)
             unknown = f"the right file '{edit.base}' is unknown; the known right files are: {known}"
-            raise _error(edit.place, edit.line, unknown)
+            raise _error(edit.file_name, edit.line, unknown)
     return [Mistake(edit, right[edit.base], apply(edit, right[edit.base])) for edit in edits]
 
 
@@ -162,18 +162,18 @@ def apply(edit: Edit, source: str) -> str:
         CourseError: the old lines of a block do not occur exactly once, or two blocks overlap.
     """
     lines = source.splitlines()
-    placed = [(_place_of(block, lines, edit), block) for block in edit.blocks]
+    placed = [(_start_of(block, lines, edit), block) for block in edit.blocks]
     placed.sort(key=lambda each: (each[0], each[1].line))
     for (before, first), (start, block) in pairwise(placed):
         if before + len(first.old) > start:
             overlap = f"this block overlaps the block in line {first.line}"
-            raise _error(edit.place, block.line, overlap)
+            raise _error(edit.file_name, block.line, overlap)
     for start, block in reversed(placed):
         lines[start : start + len(block.old)] = block.new
     return "\n".join(lines) + "\n"
 
 
-def _place_of(block: Block, lines: list[str], edit: Edit) -> int:
+def _start_of(block: Block, lines: list[str], edit: Edit) -> int:
     """Return the index in `lines` at which the old lines of a block begin."""
     starts = [n for n, line in enumerate(lines) if line == block.old[0]]
     starts = [n for n in starts if tuple(lines[n : n + len(block.old)]) == block.old]
@@ -181,18 +181,18 @@ def _place_of(block: Block, lines: list[str], edit: Edit) -> int:
         return starts[0]
     if starts:
         many = f"these lines occur {len(starts)} times in {edit.base}"
-        raise _error(edit.place, block.line, many)
+        raise _error(edit.file_name, block.line, many)
     missing = next((line for line in block.old if line not in lines), None)
     what = "this sequence of lines" if missing is None else f"the line '{missing.strip()}'"
-    raise _error(edit.place, block.line, f"{what} can't be found in {edit.base}")
+    raise _error(edit.file_name, block.line, f"{what} can't be found in {edit.base}")
 
 
-def parse(text: str, place: str = EDITS_FILE) -> list[Edit]:
+def parse(text: str, file_name: str = EDITS_FILE) -> list[Edit]:
     """Return the mistakes in a file of edits, in the order of the file.
 
     Args:
         text: the content of the file.
-        place: the name of the file in error messages.
+        file_name: the name of the file in error messages.
 
     Raises:
         CourseError: the text cannot be parsed, or two mistakes have the same name.
@@ -201,75 +201,81 @@ def parse(text: str, place: str = EDITS_FILE) -> list[Edit]:
     heads = [number for number, line in lines if line.startswith("==")]
     for number, line in lines[: heads[0] - 1 if heads else None]:
         if line:
-            raise _error(place, number, "the file must begin with a head: '== name (reference)'")
+            raise _error(
+                file_name, number, "the file must begin with a head: '== name (reference)'"
+            )
     edits: dict[str, Edit] = {}
     family: _Family | None = None
     for start, end in pairwise([*heads, len(lines) + 1]):
         of_head = lines[start - 1 : end - 1]
         if of_head[0][1].startswith("==="):
-            family = _family(of_head, place)
+            family = _family(of_head, file_name)
             continue
-        edit = _edit(of_head, place, family)
+        edit = _edit(of_head, file_name, family)
         if edit.name in edits:
             other = edits[edit.name].line
-            raise _error(place, start, f"the mistake '{edit.name}' is already in line {other}")
+            raise _error(file_name, start, f"the mistake '{edit.name}' is already in line {other}")
         edits[edit.name] = edit
     return list(edits.values())
 
 
-def _family(lines: _Lines, place: str) -> _Family:
+def _family(lines: _Lines, file_name: str) -> _Family:
     number, head = lines[0]
     match = _FAMILY.fullmatch(head.rstrip())
     if match is None:
-        raise _error(place, number, "the head of a family must be '=== title (reference)'")
-    sentences, blocks = _parts(lines[1:], place)
+        raise _error(file_name, number, "the head of a family must be '=== title (reference)'")
+    sentences, blocks = _parts(lines[1:], file_name)
     if len(sentences) > 1 or len(blocks) > 1:
-        raise _error(place, number, "a family has at most one nudge and one block")
+        raise _error(file_name, number, "a family has at most one nudge and one block")
     block = blocks[0] if blocks else []
     for at, line in block[1:]:
         if line.startswith("+"):
-            raise _error(place, at, "only the members of a family have '+' lines")
-    return _Family(match[1], next(iter(sentences), ""), _without_end(block))
+            raise _error(file_name, at, "only the members of a family have '+' lines")
+    return _Family(match[1], next(iter(sentences), ""), _without_trailing_empty_lines(block))
 
 
-def _edit(lines: _Lines, place: str, family: _Family | None) -> Edit:
+def _edit(lines: _Lines, file_name: str, family: _Family | None) -> Edit:
     number, head = lines[0]
     match = _HEAD.fullmatch(head.rstrip())
     if match is None or (match[2] is None and family is None):
         form = "a head must be '== name (reference)', or '== name' in a family"
         weight = "'idea', 'idea of NAME' or 'slip' may follow"
-        raise _error(place, number, f"{form}; {weight}")
+        raise _error(file_name, number, f"{form}; {weight}")
     common = family if family is not None and match[2] is None else _Family(match[2], "", [])
-    sentences, blocks = _parts(lines[1:], place, common.block)
+    sentences, blocks = _parts(lines[1:], file_name, common.block)
     if not 1 <= len(sentences) <= 2:
-        raise _error(place, number, "a mistake needs one sentence and at most one nudge after '#'")
+        raise _error(
+            file_name, number, "a mistake needs one sentence and at most one nudge after '#'"
+        )
     if sentences[0].endswith("?"):
         text = "the first sentence must complete 'It looks as if ...'; the nudge is the second"
-        raise _error(place, number, text)
+        raise _error(file_name, number, text)
     if not blocks:
-        raise _error(place, number, f"the mistake '{match[1]}' needs a block that begins with '@'")
-    when, look = [*sentences, common.look][:2]
+        raise _error(
+            file_name, number, f"the mistake '{match[1]}' needs a block that begins with '@'"
+        )
+    when, nudge = [*sentences, common.nudge][:2]
     weight = match[3] or ""
     return Edit(
         match[1],
         common.base,
         when,
-        look,
-        tuple(_block(block, place) for block in blocks),
+        nudge,
+        tuple(_block(block, file_name) for block in blocks),
         weight,
-        place,
+        file_name,
         number,
     )
 
 
 def _parts(
-    lines: _Lines, place: str, common: _Lines | None = None
+    lines: _Lines, file_name: str, common: _Lines | None = None
 ) -> tuple[list[str], list[_Lines]]:
     """Return the sentences and the blocks below a head. Each block begins with a line '@'.
 
     Args:
         lines: the lines below the head.
-        place: the name of the file in error messages.
+        file_name: the name of the file in error messages.
         common: the family's block. The '+' lines before a member's first '@' are added to it.
     """
     starts = [n for n, (_, line) in enumerate(lines) if line.rstrip() == "@"]
@@ -279,17 +285,16 @@ def _parts(
     if common and new < first:
         number = lines[new][0]
         blocks.insert(0, [(number, "@"), *common[1:], *lines[new:first]])
-    return _sentences(lines[:new], place), blocks
+    return _sentences(lines[:new], file_name), blocks
 
 
-def _without_end(lines: _Lines) -> _Lines:
-    """Remove the empty lines at the end."""
+def _without_trailing_empty_lines(lines: _Lines) -> _Lines:
     while lines and not lines[-1][1]:
         lines = lines[:-1]
     return lines
 
 
-def _sentences(lines: Iterable[tuple[int, str]], place: str) -> list[str]:
+def _sentences(lines: Iterable[tuple[int, str]], file_name: str) -> list[str]:
     sentences: list[str] = []
     for number, line in lines:
         if line.startswith("#  ") and sentences:
@@ -297,21 +302,23 @@ def _sentences(lines: Iterable[tuple[int, str]], place: str) -> list[str]:
         elif line.startswith("# ") and line[1:].strip():
             sentences.append(line[1:].strip())
         elif line:
-            raise _error(place, number, "before the first '@', each line must begin with '# '")
+            raise _error(file_name, number, "before the first '@', each line must begin with '# '")
     return sentences
 
 
-def _block(lines: _Lines, place: str) -> Block:
+def _block(lines: _Lines, file_name: str) -> Block:
     start = lines[0][0]
-    lines = _without_end(lines)
+    lines = _without_trailing_empty_lines(lines)
     for number, line in lines[1:]:
         if line and line[0] not in " -+":
-            raise _error(place, number, "a line of a block must begin with '-', '+' or a blank")
+            raise _error(file_name, number, "a line of a block must begin with '-', '+' or a blank")
     old, new = (tuple(_side(lines[1:], sign)) for sign in "-+")
     if not old:
-        raise _error(place, start, "a block needs lines of the right file, which mark its place")
+        raise _error(
+            file_name, start, "a block needs lines of the right file, which mark its place"
+        )
     if old == new:
-        raise _error(place, start, "this block changes nothing")
+        raise _error(file_name, start, "this block changes nothing")
     return Block(start, old, new)
 
 
@@ -320,5 +327,5 @@ def _side(lines: _Lines, sign: str) -> Iterator[str]:
     return (line[1:] for _, line in lines if line[:1] in ("", " ", sign))
 
 
-def _error(place: str, line: int, text: str) -> CourseError:
-    return CourseError(f"{place}, line {line}: {text}")
+def _error(file_name: str, line: int, text: str) -> CourseError:
+    return CourseError(f"{file_name}, line {line}: {text}")

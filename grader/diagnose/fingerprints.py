@@ -23,11 +23,11 @@ class Text:
 
     Attributes:
         when: completes the sentence "It looks as if ...".
-        look: a nudge, which does not contain the line of code; empty if there is no nudge.
+        nudge: a question that leads the student to the mistake; may be empty.
     """
 
     when: str
-    look: str = ""
+    nudge: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Fingerprints:
     def save(self, path: Path) -> None:
         """Write `fingerprints.json` with one sentence or one mistake per line."""
         texts = [
-            f"{_json(name)}: {_json([text.when, text.look])}" for name, text in self.texts.items()
+            f"{_json(name)}: {_json([text.when, text.nudge])}" for name, text in self.texts.items()
         ]
         mistakes = [mistake.write() for mistake in self.mistakes]
         reference = [f"{_json(p)}: {_json(a)}" for p, a in _written(self.reference).items()]

@@ -182,9 +182,9 @@ def _sentence(
         where = "It"
     else:
         where = f"In {first}{', or in what it calls' if is_callers else ''}{seen}, it"
-    looks = [each.look for each in texts]
+    nudges = [each.nudge for each in texts]
     sentences = [
-        f"{each.when}. {'' if each.look in looks[place + 1 :] else each.look}".strip()
+        f"{each.when}. {'' if each.nudge in nudges[place + 1 :] else each.nudge}".strip()
         for place, each in enumerate([text, *further])
     ]
     return f"{where} looks as if {ALTERNATIVE.join(sentences)}"

@@ -46,7 +46,7 @@ def test_a_file_is_read() -> None:
     nudge = "What is twice three?"
     assert halves == Edit("halves", "reference", "the number is halved", nudge, (block,))
     assert squares.when == "the number is multiplied by itself"
-    assert (squares.base, squares.weight, squares.look) == ("plain", "idea of halves", "")
+    assert (squares.base, squares.weight, squares.nudge) == ("plain", "idea of halves", "")
     assert (squares.line, squares.blocks[0].line) == (8, 11)
 
 
@@ -104,12 +104,12 @@ def test_a_family_shares_its_place_and_its_nudge() -> None:
     assert apply(halves, RIGHT) == RIGHT.replace(
         treble + "    return x + x + y", treble + "    return x / 2"
     )
-    assert (halves.base, halves.look) == ("reference", "What is twice three?")
-    assert (squares.weight, squares.look) == ("slip", "Which operation is it?")
+    assert (halves.base, halves.nudge) == ("reference", "What is twice three?")
+    assert (squares.weight, squares.nudge) == ("slip", "Which operation is it?")
     assert len(both.blocks) == 2
     assert apply(both, RIGHT).count("    return x\n") == 2
     assert apply(other, RIGHT) == RIGHT.replace("return x + y", "return y", 1)
-    assert (single.base, single.look) == ("plain", "")
+    assert (single.base, single.nudge) == ("plain", "")
     assert (halves.line, halves.blocks[0].line) == (8, 10)
 
 
@@ -180,6 +180,6 @@ def test_every_mistake_applies_and_has_a_nudge(problem) -> None:
     assert len(mistakes) > 40
     for mistake in mistakes:
         compile(mistake.source, mistake.edit.name, "exec")
-        assert mistake.edit.look, f"{mistake.edit.name} has no nudge"
-        assert mistake.edit.look.count("?") <= 1, f"{mistake.edit.name} asks two questions"
+        assert mistake.edit.nudge, f"{mistake.edit.name} has no nudge"
+        assert mistake.edit.nudge.count("?") <= 1, f"{mistake.edit.name} asks two questions"
     assert {m.edit.base for m in mistakes} <= {*course.right_files(problem)}

@@ -49,4 +49,4 @@ def test_the_right_mistake_is_named_and_no_other(slip: Edit, tmp_path: Path) -> 
     for text, part in zip(sentences, expected, strict=True):
         assert part in text
         assert "Or as if" not in text
-    assert not [never for never in slip.look.split(" | ") if never and never in "".join(sentences)]
+    assert not [never for never in slip.nudge.split(" | ") if never and never in "".join(sentences)]
