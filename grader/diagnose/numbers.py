@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 _MOST_ENTRIES = 4096
-"""The maximum number of entries of a cached tensor. Student code may cause larger tensors."""
+"""The maximum number of entries of a cached tensor. Student code may need larger tensors."""
 
 
 def numbers(*shape: int, start: float = 0.0, size: float = 1.5) -> Tensor:

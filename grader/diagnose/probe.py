@@ -19,7 +19,7 @@ from grader.course import Entry, Problem
 from grader.diagnose.answers import Answer, attempt
 
 PROBE_SECONDS = 10.0
-"""The time limit in seconds for all questions of a problem. They usually need half a second."""
+"""The time limit in seconds for all questions of a problem. They need less than 0.5 seconds."""
 
 _SEED = 8191
 
