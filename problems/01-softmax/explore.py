@@ -7,7 +7,7 @@ it writes the picture to pictures/my_softmax_scale.png.
 """
 
 # %% Use six scores, or the scores that you typed.
-import grader.student.script  # noqa: F401  (no file in this folder hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import matplotlib.pyplot as plt

@@ -7,7 +7,7 @@ with `--save`, it writes pictures/my_attention_weights.png and pictures/my_one_q
 """
 
 # %% What does each word mean? Here: article, animal, action, size (invented for this picture).
-import grader.student.script  # noqa: F401  (no file in this folder hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import matplotlib.pyplot as plt

@@ -30,7 +30,7 @@ def about_module(problem):
     """Return the probe inputs for the output of SimpleAttention, in three groups.
 
     With equal layers, swapped layers have no effect. With a single token, wrong scores have no
-    effect. So these two groups show only the other one of two mistakes.
+    effect. So these two groups identify a second mistake in a file with one of these mistakes.
     """
 
     def made(n_embd, bias=True, dtype=torch.float64, **changes):

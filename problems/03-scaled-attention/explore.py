@@ -7,7 +7,7 @@ pictures to pictures/my_variance.png and pictures/my_saturation.png.
 """
 
 # %% Use these dimensions of vectors, or those that you typed.
-import grader.student.script  # noqa: F401  (no file in this folder hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import matplotlib.pyplot as plt
@@ -41,7 +41,7 @@ not_scaled, scaled = (variances(expected) if yours is None else yours).tolist()
 # %% How large is the variance of dot products of random vectors, and how does it grow with d?
 @torch.no_grad()
 def variance_in_new_layers(d):
-    """Return the variance of the scaled scores of a new attention of width d, x from N(0, 1)."""
+    """Return the variance of scaled scores in a new attention of width d, for x from N(0, 1)."""
     variances = []
     for seed in range(8):
         torch.manual_seed(seed)

@@ -52,7 +52,7 @@ def about_attention(problem):
     """Return the probe inputs for scaled_dot_product_attention, in three groups.
 
     With equal q, k and v, swapped arguments have no effect. With a single key, wrong scores have no
-    effect. So these two groups show only the other one of two mistakes.
+    effect. So these two groups identify a second mistake in a file with one of these mistakes.
     """
 
     def called(*given):
@@ -210,8 +210,8 @@ def about_module(problem):
 # For most of them, the result for a seed is known, so a result shows the formula. For other orders,
 # averages over seeds show the formula.
 
-_PAIRS, _D_K = 7, 16  # torch draws 16 numbers at a time, so one draw or several give the same
-_ELSEWHERE = 1000  # the difference of the global generator's seed and the given seed
+_PAIRS, _D_K = 7, 16  # torch draws 16 numbers at a time, so several calls draw the same as one
+_ELSEWHERE = 1000  # the seed of the global generator minus the given seed
 
 
 def _draws(seed):

@@ -1,4 +1,4 @@
-"""Problem 03: attention with its scores scaled, and the reason for the scale in numbers.
+"""Problem 03: attention with scaled scores, and a measurement that shows why they are scaled.
 
 Run `uv run pytest` in this folder to test what you wrote here.
 """
@@ -69,7 +69,7 @@ def dot_product_variance(
     Returns:
         The population variance of the n_pairs dot products, as a Python float.
     """
-    # TODO: draw the pairs, multiply each query with its own key, return the variance.
+    # TODO: draw the pairs, compute the dot product of each pair, return the variance.
     raise NotImplementedError
 
 

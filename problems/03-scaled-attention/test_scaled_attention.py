@@ -306,7 +306,7 @@ def test_hidden_attention(problem, solution, rng, leading, n, m, d_k, d_v):
 
 @pytest.mark.points(0.25)
 def test_hidden_attention_to_other_numbers(problem, solution, rng):
-    """scaled_dot_product_attention is correct for numbers of any size, and transposed"""
+    """scaled_dot_product_attention is correct for numbers of any size and transposed tensors"""
     shapes = {"q": (2, 3, 4, 5), "k": (2, 3, 6, 5), "v": (2, 3, 6, 2)}
 
     def inputs(learning="qkv", **sizes):

@@ -7,7 +7,7 @@ with `--save`, it writes the picture to pictures/my_causal_mask.png.
 """
 
 # %% Which words may each word attend to, and with which weights?
-import grader.student.script  # noqa: F401  (no file in this folder hides another)
+import grader.student.script  # noqa: F401  (no file in this folder hides a module)
 
 # isort: split
 import matplotlib.pyplot as plt

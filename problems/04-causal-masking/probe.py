@@ -158,8 +158,8 @@ def about_softmax(problem):
 def about_module(problem):
     """Return the probe inputs for the output of `CausalAttention`, in two groups.
 
-    With equal layers, swapped layers have no effect. So the second group shows other mistakes even
-    if layers are swapped.
+    With equal layers, swapped layers have no effect. So the second group identifies a second mistake
+    in a file with swapped layers.
     """
 
     def made(n_embd=3, n_positions=6, bias=True, dtype=torch.float64):

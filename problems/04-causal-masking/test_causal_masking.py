@@ -369,7 +369,7 @@ def attention_call(problem, rng, batch=2, length=4, n_embd=3, dtype=torch.float3
         lambda x: oracles.output(x.double(), weights).to(dtype),
         weights=weights,
         slopes=partial(oracles.slopes, x, weights),
-        # bfloat16 has three digits, and five products make more than the last one wrong.
+        # bfloat16 has three digits, and the sum of five products has fewer correct digits.
         near={"rtol": 0.2, "atol": 0.2} if dtype == torch.bfloat16 else {},
     )
 

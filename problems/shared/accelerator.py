@@ -30,7 +30,7 @@ def choose(
     Args:
         step_code: the module that defines AdamW and train_step: the student's or the course's.
         make_model: returns a new model on the CPU.
-        config: the sizes of the model.
+        config: the arguments of GPTConfig.
     """
     device = find()
     if device == CPU:

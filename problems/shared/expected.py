@@ -31,8 +31,8 @@ def dot_product_variance(
 ) -> float:
     """Return the variance of problem 03's dot products, without drawing the vectors.
 
-    The dot product of q and k has the distribution of the length of q times a number from N(0, 1).
-    The squared length of q has a chi-squared distribution.
+    The dot product of q and k is distributed like |q| z, where z is a number from N(0, 1). The
+    square of |q| has a chi-squared distribution.
     """
     seed = int(torch.randint(2**31, (), generator=generator))
     random = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ class Block(nn.TransformerEncoderLayer):
     Args:
         n_embd: the embedding width C.
         n_head: the number of heads.
-        norm_first: whether the norms come before attention and MLP, or after the additions.
+        norm_first: True if the norms come before attention and MLP, False if after the additions.
     """
 
     def __init__(self, n_embd: int = 768, n_head: int = 12, norm_first: bool = True) -> None:

@@ -65,9 +65,8 @@ class SavedModel:
     def is_better_than(self, other: SavedModel) -> bool:
         """Return whether this model is better than the other one.
 
-        A model of the student's code is better than a model of the course's code. If both are
-        alike, a loss on held-out text is better than a loss on the training text. If both are alike
-        in this, too, the lower loss is better.
+        The criteria are, the most important one first: whether the model was trained with the
+        student's code, whether its loss was measured on held-out text, and a lower loss.
         """
         return self._rank() > other._rank()
 

@@ -16,7 +16,7 @@ def layer_weights(n_embd, size, bias=True):
 
     Args:
         n_embd: the embedding width.
-        size: a factor of the numbers in the matrices.
+        size: the scale of the numbers in the matrices.
         bias: whether the layers have a bias.
     """
     weights = {}
@@ -61,7 +61,7 @@ def about_parameters(make, default):
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
 
     def existing(bias):
-        """Return 1 for each name of a parameter or layer that names a parameter, otherwise 0."""
+        """Return 1 for each expected name, and each layer's name, that a parameter has; else 0."""
         every = parameters(make(4, bias))
         return torch.tensor([float(name in every) for name in (*names, *LAYERS)])
 

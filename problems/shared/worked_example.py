@@ -82,7 +82,7 @@ def check_slopes(gradients, value, numbers, call, rng, compare=check, rtol=1e-4,
 
 
 def check_gradients_with_dropout(module, weights, x, call, rng, seed=5):
-    """Require that the gradients of a module in training mode fit its dropout.
+    """Require correct gradients of a module with dropout in training mode.
 
     With the same seed, each call drops the same entries. So the expected gradients are numerical
     derivatives of the module's own outputs. The weights and x must be in float64.
@@ -288,7 +288,9 @@ def unchanged(call, **arguments):
 @contextmanager
 def state_unchanged(call):
     """Require that the `with` block changes neither the random state nor the gradient mode."""
-    torch.rand(1)  # otherwise, setting the seed of an earlier call again could not be noticed
+    torch.rand(
+        1
+    )  # changes the state, as setting an earlier seed again could not be noticed otherwise
     state, enabled = torch.get_rng_state(), torch.is_grad_enabled()
     yield
     same = torch.equal(torch.get_rng_state(), state)

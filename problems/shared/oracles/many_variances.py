@@ -29,7 +29,7 @@ def mean_of_products(mean, call):
 
 
 def spread_of_products(spread, call):
-    """Require that the variances of 50 products have the standard deviation for normal numbers.
+    """Require that the standard deviation of these variances is about 0.39, as for normal numbers.
 
     The fourth moment is 9 for products of normal numbers, and 3.24 for products of uniform numbers.
     """

@@ -11,7 +11,7 @@ from shared.oracles.gpt import batched, cross_entropy_by_hand, gpt_by_hand, gree
 from shared.oracles.judges import check_independent, check_rate
 
 CLEAR = 1e-3
-"""If the two largest logits differ by less, either token is accepted as the next one."""
+"""If the two largest logits differ by at most this number, the next token is not checked."""
 
 
 # Parameters and initial weights

@@ -1,7 +1,7 @@
 """Build a GPT and train it with PyTorch's built-in parts, for `explore.py` of 07, 09 and 10.
 
 `explore.py` uses this code until the student's code is correct. `CachedReader` is not a solution of
-problem 09: it has no arguments and results for the cache, and reads new tokens one at a time.
+problem 09: its methods do not receive or return a cache, and it reads one new token at a time.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def loss(weights, idx, targets):
 
 
 def loss_of(weights, idx, targets):
-    """Return the same loss as a tensor that supports autograd."""
+    """Return the mean loss of a SmallModel as a tensor that supports autograd."""
     x = weights["wte.weight"][idx] + weights["wpe.weight"][: idx.shape[1]]
     x = torch.tanh(x @ weights["hidden.weight"].T + weights["hidden.bias"])
     logits = x @ weights["lm_head.weight"].T + weights["lm_head.bias"]
