@@ -158,7 +158,7 @@ def about_softmax(problem):
 def about_module(problem):
     """Return the probe inputs for the output of `CausalAttention`, in two groups.
 
-    With equal layers, swapped layers have no effect. So the second group identifies a second mistake
+    With equal layers, swapped layers have no effect. So the second group identifies another mistake
     in a file with swapped layers.
     """
 
