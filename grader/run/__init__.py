@@ -11,7 +11,7 @@ def _require_pytest() -> None:
     path = Path(getattr(sys.modules["__main__"], "__file__", None) or "").resolve()
     if path.name.startswith("test_") and is_problem_folder(path.parent):
         run = f"{cd_to(path.parent)}uv run pytest"
-        print(f"pytest runs the tests of a problem. Run: {run}", file=sys.stderr)
+        print(f"Test files are run by pytest. To test your work, run: {run}", file=sys.stderr)
         raise SystemExit(2)
 
 

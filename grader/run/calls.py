@@ -43,7 +43,7 @@ def answers(
         name = getattr(function, "__name__", type(function).__name__)
         raise Mismatch(
             f"A call of {name} changed the result of an earlier call. "
-            "Each call should make a new tensor."
+            "Each call should return a new tensor."
         )
     return results.found
 

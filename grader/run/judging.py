@@ -242,4 +242,4 @@ def _judge_record(record: list[Any], expected: list[Expected], decoder: Decoder)
 
 
 def _not_checked(check: Expected) -> str:
-    return f"{check.call}\nThe test did not get to this call."
+    return f"{check.call}\nThe test did not reach this call."

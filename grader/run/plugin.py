@@ -42,7 +42,7 @@ def session_of(config: pytest.Config) -> Session:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--hidden` and `--seed`."""
     group = parser.getgroup("grader")
-    group.addoption("--hidden", action="store_true", help="run the hidden halves too")
+    group.addoption("--hidden", action="store_true", help="also run the hidden tests")
     group.addoption("--seed", type=int, default=0, help="seed of the tests' inputs")
 
 

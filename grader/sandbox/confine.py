@@ -56,7 +56,7 @@ def missing() -> str:
     if not seccomp.usable():
         return f"seccomp can't be used here ({platform.machine()})"
     if landlock.version() == 0:
-        return "the kernel doesn't offer Landlock (Linux 5.13 or later, enabled at boot)"
+        return "the kernel has no Landlock, which requires Linux 5.13 and must be enabled at boot"
     return ""
 
 

@@ -181,7 +181,7 @@ def test_tests_of_a_different_folder_report_how_to_run_them(
     command = [sys.executable, *words]
     done = subprocess.run(command, cwd=problem.folder, capture_output=True, text=True)
     assert done.stdout == ""
-    assert done.stderr == "pytest runs the tests of a problem. Run: uv run pytest\n"
+    assert done.stderr == "Test files are run by pytest. To test your work, run: uv run pytest\n"
     assert done.returncode == 2
 
 
