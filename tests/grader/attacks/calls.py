@@ -21,7 +21,7 @@ CALLS = {
     "06_stop_itself": "signal.raise_signal(signal.SIGSTOP)",
     # Calls itself endlessly. The result is an error.
     "09_recursion": "return double(x)",
-    # Skips the test by unittest's exception. The result is an error.
+    # Skips the test with unittest's exception. The result is an error.
     "10_unittest_skip": 'raise unittest.SkipTest("not today")',
     # Returns the right numbers in a shape that broadcasts. The shape is wrong.
     "23_broadcastable_shape": "return (x + x)[None]",

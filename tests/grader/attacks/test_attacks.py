@@ -493,7 +493,7 @@ def test_without_a_sandbox_harmful_attacks_succeed(controls, listener: socket.so
 
 
 def test_the_forged_record_is_well_formed(target):
-    """The forged record of `18_two_answers` can be read, so the grader refuses its content."""
+    """The grader can read the forged record of `18_two_answers`, and refuses its content."""
     scope = {}
     exec(compile(target.source("18_two_answers"), "18_two_answers.py", "exec"), scope)
     frame = scope["record"]("test_doubles[1]")

@@ -151,7 +151,7 @@ def class_of_one(course, hand_in):
 @pytest.mark.slow
 @pytest.mark.usefixtures("lent")
 def test_a_failing_test_of_the_course_gives_no_student_zero_points(small_course, hand_in):
-    """The tests run with the reference first. If it fails a test, no student is graded."""
+    """The tests run with the reference first. If the reference fails, no student is graded."""
     test_file = small_course.problems()[0].test_file
     broken = test_file.read_text().replace("x = rng.normal(3)", "x = rng.normal(3) + undefined")
     test_file.write_text(broken)

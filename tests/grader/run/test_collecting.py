@@ -22,7 +22,7 @@ def collected(course: Course) -> list[CollectedTest]:
 
 
 def add(course: Course, source: str) -> None:
-    """Append text to the test file, and so to its hidden half."""
+    """Append text to the hidden half, which is at the end of the test file."""
     with course.problems()[0].test_file.open("a", encoding="utf-8") as file:
         file.write(f"\n\n{source}\n")
 
@@ -32,7 +32,7 @@ def add(course: Course, source: str) -> None:
 
 @pytest.fixture
 def two_courses(tmp_path: Path, new_course: NewCourse) -> tuple[Course, Course]:
-    """Courses with tests that differ in their points and imports."""
+    """Return two courses with tests that differ in their points and imports."""
     courses = new_course(tmp_path / "first"), new_course(tmp_path / "second")
     for course, points in zip(courses, (3, 7), strict=True):
         (problem,) = course.problems()

@@ -18,7 +18,7 @@ Q, K, X = torch.ones(2, 3, 5), torch.ones(2, 4, 5), torch.ones(2, 3, 4)
 def output(line: str, **values: object) -> tuple[dict[str, str], str]:
     """Run a line with these variables, and return its operands and the hint on its exception."""
     names = dict(values)
-    with pytest.raises(Exception) as raised:  # noqa: PT011  (which one is torch's choice)
+    with pytest.raises(Exception) as raised:  # noqa: PT011  (torch chooses the exception)
         exec(line, {"torch": torch}, names)
     forms = operands_of(last(raised), line)
     return forms, error_hint(str(raised.value), forms)

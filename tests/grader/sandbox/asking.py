@@ -70,7 +70,8 @@ class Asked:
         recorder: the connection to the worker.
         error: the exception that loading the file raised.
         attempts: the forbidden actions that the file tried while it was loaded.
-        called: the first forbidden function that the last expression called, in a list, if any.
+        called: a list with the first forbidden function that the last expression called; empty if
+            it called none.
 
     Raises:
         WorkerFailure: the worker failed while it loaded the file.

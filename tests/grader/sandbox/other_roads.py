@@ -99,7 +99,7 @@ def reloaded():
 
 def executed():
     inside = {"__name__": "torch.nn.modules.activation", "__package__": "torch.nn.modules"}
-    with contextlib.suppress(RuntimeError):  # the functions of C have their texts already
+    with contextlib.suppress(RuntimeError):  # C functions already have docstrings
         exec(compile(source_of_torch("nn/modules/activation.py"), nn.__file__, "exec"), inside)
     return inside["MultiheadAttention"]
 

@@ -49,7 +49,7 @@ def test_lines_that_do_not_need_the_compiler(line: str) -> None:
 
 
 def test_no_reference_needs_the_compiler(course: Course) -> None:
-    """Otherwise, every run would load torch's compiler."""
+    """If a reference needed torch's compiler, every run would load it."""
     for problem in course.problems():
         assert not may_want_compiler(course.solution(problem).read_bytes()), problem.id
 
@@ -59,7 +59,7 @@ FORBIDDEN = ("softmax", "scaled_dot_product_attention", "MultiheadAttention")
 
 @pytest.mark.slow
 def test_code_may_request_deterministic_algorithms(ask: Ask) -> None:
-    """Many files request them. This loads the settings of torch's compiler."""
+    """Many files request deterministic algorithms, which loads settings of torch's compiler."""
     total, enabled = ask(
         "import torch\ntorch.use_deterministic_algorithms(True, warn_only=True)",
         "torch.ones(3).cumsum(0).tolist()",
@@ -178,7 +178,7 @@ NORMS = ("layer_norm", "softmax", "log_softmax", "scaled_dot_product_attention",
 
 
 def transformed(name: str, norm: str) -> str:
-    """Return a file with a function f(x) that transforms a norm, as `TRANSFORMED[name]` does."""
+    """Return a file with a function f(x) that applies `TRANSFORMED[name]` to a norm."""
     return f"{TOOLS}\ndef norm(x): return {norm}\ndef f(x): return {TRANSFORMED[name]}"
 
 

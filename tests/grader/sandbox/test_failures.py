@@ -83,7 +83,7 @@ def test_a_slowly_sent_answer_does_not_extend_the_time(sandbox):
 
 @pytest.mark.slow
 def test_an_interrupted_question_ends_its_worker(sandbox):
-    """Otherwise, a late answer could be read as the answer to the next expression."""
+    """A late answer of the worker could be read as the answer to the next expression."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -145,7 +145,7 @@ def test_a_hole_found_by_the_self_test_stops_the_sandbox(monkeypatch, origin):
 
 @pytest.mark.slow
 def test_a_worker_killed_by_the_system_is_no_student_error(sandbox, ask):
-    """The system kills processes if memory runs out, which is not an error of the student."""
+    """If memory runs out, the system may kill a worker. This is not an error of the student."""
     expressions = ("__import__('os').getpid()", "__import__('time').sleep(60)")
     with Asked(sandbox, "", *expressions) as asked:
         killer = threading.Timer(0.3, os.kill, (asked.next(), signal.SIGKILL))

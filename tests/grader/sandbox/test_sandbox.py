@@ -194,7 +194,7 @@ def is_read_at(path, read):
 
 
 def test_reading_leaves_no_access_times(ask):
-    """Otherwise, a worker could pass data to a later worker by the access times of files."""
+    """A worker could use the access times of files to pass data to a later worker."""
     path = Path(torch.__file__).parent / "testing" / "_creation.py"
     if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
         pytest.skip("mounts can't be changed here, or note no reading anyway")

@@ -60,7 +60,7 @@ def texts_that_begin(begin):
     return sorted({text for text in found if text.startswith(begin) and len(text) > len(begin)})
 """
 
-# The functions that trusted processes call in these tests. They import them from a file.
+# Functions that trusted processes call in these tests, after importing them from a file.
 TARGETS = """
 import os, sys, tempfile
 from grader.sandbox.sandbox import Sandbox
@@ -109,7 +109,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemplateProce
 
 
 def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
-    """Return the data that a worker finds, and data of its trusted process, which has `canary`."""
+    """Pass `canary` to a trusted process, and return data from that process and from a worker."""
     process, connection = template.start("targets_of_template:look", canary, LOOK)
     with connection:
         state: dict[str, Any] = connection.recv()

@@ -1,4 +1,4 @@
-"""The time in which student code runs or sleeps counts, but not the time in which it waits."""
+"""Time in which student code runs or sleeps counts; waiting for a processor does not count."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def f():
 
 @pytest.mark.slow
 def test_a_call_is_charged_for_its_longest_thread():
-    """The longest CPU time of a thread counts, not the sum over all threads."""
+    """If a call starts several threads, the CPU time of the longest thread counts, not the sum."""
     budget = SubmissionBudget(20, 100)
     with (
         Sandbox("process", call_seconds=60) as sandbox,

@@ -1,4 +1,4 @@
-"""Kills its process with SIGKILL. The sandbox forbids it."""
+"""Tries to kill its own process with SIGKILL. The sandbox forbids it."""
 
 import os
 import signal

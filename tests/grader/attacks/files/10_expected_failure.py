@@ -1,4 +1,4 @@
-"""Declares by pytest's exception that the failure was expected. The result is an error."""
+"""Declares with pytest's exception that the failure was expected. The result is an error."""
 
 from importlib._bootstrap import _gcd_import
 

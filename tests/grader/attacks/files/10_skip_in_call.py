@@ -1,4 +1,4 @@
-"""Skips the test by pytest's exception. The result is an error."""
+"""Skips the test with pytest's exception. The result is an error."""
 
 from importlib._bootstrap import _gcd_import
 

@@ -1,5 +1,5 @@
-"""Zeroes the test's input, so that zeros become right. The test compares the input with a copy and
-reports the change.
+"""Sets the test's input to zero, so that 0 would be right. The test compares the input with a copy
+and reports the change.
 """
 
 

@@ -1,5 +1,5 @@
-"""Zeroes the test's input without PyTorch. The test compares the input with a copy and reports the
-change.
+"""Sets the test's input to zero without PyTorch. The test compares the input with a copy and
+reports the change.
 """
 
 import ctypes

@@ -1,5 +1,5 @@
-"""Adds a name that is no identifier to its module, and returns right answers. The result is full
-marks.
+"""Adds a name that is not an identifier to its module, and returns right answers. The result is
+full marks.
 """
 
 globals()["not an identifier"] = print
