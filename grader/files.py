@@ -33,7 +33,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
     Raises:
         CannotWrite: a file can't be written.
     """
-    asides = {path: _beside(path) for path in contents}
+    asides = {path: _temporary_path(path) for path in contents}
     try:
         for path, aside in asides.items():
             with writing(path):
@@ -50,7 +50,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
                 aside.unlink()
 
 
-def _beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
 
 

@@ -26,7 +26,7 @@ def code_hash(source: bytes) -> str:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return hashlib.sha256(source).hexdigest()[:_DIGITS]
-    return hash_of(repr(_form(tree)))
+    return hash_of(repr(_structure(tree)))
 
 
 def code_hashes(sources: Iterable[bytes]) -> str:
@@ -34,16 +34,18 @@ def code_hashes(sources: Iterable[bytes]) -> str:
     return hash_of(*sorted(code_hash(source) for source in sources))
 
 
-def _form(value: object) -> object:
+def _structure(value: object) -> object:
     """Return a syntax tree as nested lists, without docstrings and other string statements.
 
     Empty fields are omitted, because they differ between versions of Python.
     """
     if isinstance(value, ast.AST):
-        fields = [(name, _form(v)) for name, v in ast.iter_fields(value) if v not in (None, [])]
+        fields = [
+            (name, _structure(v)) for name, v in ast.iter_fields(value) if v not in (None, [])
+        ]
         return [type(value).__name__, *fields]
     if isinstance(value, list):
-        return [_form(item) for item in value if not _is_text(item)]
+        return [_structure(item) for item in value if not _is_text(item)]
     return repr(value)
 
 

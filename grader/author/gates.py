@@ -76,7 +76,7 @@ def gates_of(problem: Problem, root: Path) -> Gates:
     with quiet(), TemporaryDirectory() as folder:
         others = [
             _written(Path(folder, name), source)
-            for name, source in _others(course, problem).items()
+            for name, source in _some_candidates(course, problem).items()
         ]
         findings = [
             f"{problem.id}: {test.id}: {finding}"
@@ -100,7 +100,7 @@ def _by_claims(tests: Iterable[CollectedTest], reference: Path) -> float:
     return by_claims / (total or 1)
 
 
-def _others(course: Course, problem: Problem) -> dict[str, bytes]:
+def _some_candidates(course: Course, problem: Problem) -> dict[str, bytes]:
     """Return the code of some variants and some mistakes. The keys are their kinds and names."""
     sources = {
         f"{each.kind} {each.name}": each.source
@@ -131,16 +131,16 @@ def _about(
     if outcome.status is not Status.PASSED:
         yield f"in a worker the result of the reference is {outcome.status}: {outcome.message}"
         return
-    yield from _undamaged(expected, message)
+    yield from _accepted_wrong_values(expected, message)
     for other in others:
-        yield from _differs(test, in_worker, other, expected)
+        yield from _differences(test, in_worker, other, expected)
 
 
 def _session(path: Path) -> Session:
     return Session(LocalFiles(lambda _: path), hidden=True, diagnose=False)
 
 
-def _differs(
+def _differences(
     test: CollectedTest, in_worker: CollectedTest, path: Path, expected: Expectation
 ) -> Iterator[str]:
     """Yield a finding if a test has different results in grading and at home.
@@ -157,7 +157,7 @@ def _differs(
         )
 
 
-def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
+def _accepted_wrong_values(expected: Expectation, message: bytes) -> Iterator[str]:
     """Yield a finding for each check that accepts a wrong value.
 
     Args:
@@ -170,7 +170,7 @@ def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
     for check, value in zip(expected.checks, values, strict=True):
         if check.is_claim:
             continue
-        for damaged in _damaged(value):
+        for damaged in _wrong_values(value):
             try:
                 judge_value(check.judge, damaged, check.call)
             except Mismatch:
@@ -179,11 +179,11 @@ def _undamaged(expected: Expectation, message: bytes) -> Iterator[str]:
             break
 
 
-def _damaged(value: Any) -> Iterator[Any]:
+def _wrong_values(value: Any) -> Iterator[Any]:
     """Yield wrong versions of a value. In each version, one part of the value is changed."""
     match value:
         case Tensor() | numpy.ndarray():
-            yield _moved(value)
+            yield _changed_numbers(value)
         case bool():
             yield not value
         case int() | float():
@@ -192,14 +192,14 @@ def _damaged(value: Any) -> Iterator[Any]:
             yield f"{value}?"
         case dict():
             for name in value:
-                yield from ({**value, name: damaged} for damaged in _damaged(value[name]))
+                yield from ({**value, name: damaged} for damaged in _wrong_values(value[name]))
         case list() | tuple():
             for place, part in enumerate(value):
-                for damaged in _damaged(part):
+                for damaged in _wrong_values(part):
                     yield type(value)([*value[:place], damaged, *value[place + 1 :]])
 
 
-def _moved(values: Any) -> Any:
+def _changed_numbers(values: Any) -> Any:
     """Return a tensor or array of the same dtype and shape in which all numbers are different."""
     numbers = numpy.nan_to_num(entries(values), posinf=0, neginf=0)
     if numbers.dtype.kind == "f":

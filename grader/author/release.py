@@ -272,7 +272,7 @@ def _read_manifest(path: Path) -> _Released:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         files = {str(name): str(digest) for name, digest in said["files"].items()}
-        extras = _extras_of(files)
+        extras = _options_from_files(files)
         if "extras" in said:
             names = {field.name for field in fields(Extras)}
             extras = Extras(**{n: value for n, value in said["extras"].items() if n in names})
@@ -281,7 +281,7 @@ def _read_manifest(path: Path) -> _Released:
         raise UsageError(f"{path} can't be read, so the copy can't be updated.") from error
 
 
-def _extras_of(files: Iterable[str]) -> Extras:
+def _options_from_files(files: Iterable[str]) -> Extras:
     """Derive the options of a copy from the names of its files.
 
     The manifests of earlier versions of the grader contain no options.
@@ -351,7 +351,7 @@ def contents(
         if path in used or path.suffix != ".py" or path.name == "__init__.py":
             copied[path.relative_to(course.root).as_posix()] = _read(path)
     begun = [*sources, *map(_read, used), _entry_points(course.root / "students/pyproject.toml")]
-    copied |= _of_the_grader(begun, without="" if solutions else _NEEDS_SOLUTIONS)
+    copied |= _grader_files(begun, without="" if solutions else _NEEDS_SOLUTIONS)
     left_out = [problem.id for problem in course.problems() if problem not in problems]
     copied |= of_problems
     copied[MANIFEST] = without_tables(_text(course.root / MANIFEST), [*without, *left_out]).encode()
@@ -385,7 +385,7 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
     return matches
 
 
-def _of_the_grader(sources: Iterable[bytes], *, without: str) -> dict[str, bytes]:
+def _grader_files(sources: Iterable[bytes], *, without: str) -> dict[str, bytes]:
     """Return the content by path of the grader's files that these sources import.
 
     Args:

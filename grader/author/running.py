@@ -338,11 +338,11 @@ def _suite(problem: Problem, root: Path) -> Suite:
 
 def _names_forbidden(candidate: Candidate) -> bool:
     forbidden = {name for names in candidate.problem.entry.all_forbidden() for name in names}
-    names = [_folded(name) for name in forbidden]  # nn.LogSoftmax calls log_softmax
-    whole = _folded(candidate.source.decode())
+    names = [_normalized(name) for name in forbidden]  # nn.LogSoftmax calls log_softmax
+    whole = _normalized(candidate.source.decode())
     if not any(name in whole for name in names):
         return False
-    code = _folded(_without_docstrings(candidate.source))  # names in docstrings do not count
+    code = _normalized(_without_docstrings(candidate.source))  # names in docstrings do not count
     # Find the name of an attribute, a name in an import, or a string for getattr.
     return bool(re.search(rf"(\.|import .*|['\"])({'|'.join(names)})\b", code))
 
@@ -357,7 +357,7 @@ def _without_docstrings(source: bytes) -> str:
     return ast.unparse(tree)
 
 
-def _folded(text: str) -> str:
+def _normalized(text: str) -> str:
     return text.replace("_", "").lower()
 
 

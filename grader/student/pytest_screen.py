@@ -97,7 +97,7 @@ def _remembered(
         memory = SeenMistakes(problem.folder.parents[1])
         readings[id] = memory.reading(result)
         if whole[id]:
-            memory.keep(problem, result)
+            memory.save_passed(problem, result)
         if id in in_detail:
             memory.mark_seen(id, readings[id].seen)
     return readings

@@ -54,8 +54,8 @@ def problem_report(
     lines = [result.id]
     if not_failed := [*_lines_without_failures(tests, width, in_full=in_full)]:
         lines += ["", *not_failed]
-    wrong = _judged(tests)
-    if in_full and not _stops_alike(result):
+    wrong = _failed_tests(tests)
+    if in_full and not _all_fail_alike(result):
         lines += [
             line for cases in wrong[1:] for line in _wrong_lines(cases, printed, reading, width)
         ]
@@ -96,15 +96,15 @@ def failure_report(
         width: the maximum number of columns of a line.
     """
     tests = result.with_cases
-    wrong = _judged(tests)
+    wrong = _failed_tests(tests)
     if not wrong:
         return ""
-    if _stops_alike(result):
+    if _all_fail_alike(result):
         lines = [wrapped(wrong[0][0].message, width), *_printed_lines(wrong[0][0], printed, width)]
         return "\n".join([*lines, "", "So none of the tests can be judged yet."])
     reading = reading or named(result)
     lines = _first_lines(reading, wrong[0], printed, width)
-    last = _last_lines(len(wrong) - 1, len(_waiting(tests)), reading.more, in_full=in_full)
+    last = _last_lines(len(wrong) - 1, len(_blocked_tests(tests)), reading.more, in_full=in_full)
     return "\n".join([*lines, *([""] if last else []), *(wrapped(line, width) for line in last)])
 
 
@@ -147,7 +147,7 @@ def _first_lines(
     return [*above, *shown_test, *nudge]
 
 
-def _stops_alike(result: ProblemResult) -> bool:
+def _all_fail_alike(result: ProblemResult) -> bool:
     """Return whether all tests fail with the same message, for example about a syntax error."""
     return result.ended_alike and len(result.tests) > 1 and bool(_failed(result.tests))
 
@@ -166,17 +166,17 @@ def _lines_without_failures(
         verb = "waits" if count == 1 else "wait"
         yield _titled(f"○ {place}: {counted(count, 'test')} {verb} for it", width)
     if in_full:
-        for cases in _waiting(tests):
+        for cases in _blocked_tests(tests):
             yield _titled(f"○ {cases[0].title} — {_failed(cases)[0].message}", width)
 
 
 def _unwritten(tests: list[list[TestResult]]) -> Counter[str]:
-    """Count the tests of each unwritten function. The keys are as in `_place_of`."""
+    """Count the tests of each unwritten function. The keys are as in `_function_and_line`."""
     waiting = (cases for cases in tests if not _failed(cases) and not _all_pass(cases))
-    return Counter(_place_of(next(t for t in cases if t.message)) for cases in waiting)
+    return Counter(_function_and_line(next(t for t in cases if t.message)) for cases in waiting)
 
 
-def _place_of(test: TestResult) -> str:
+def _function_and_line(test: TestResult) -> str:
     """Return the name and line of the function that is not written, such as "softmax, line 39"."""
     text = test.message.removeprefix("not written yet: ")
     return re.sub(r" \((line \d+)\)$", r", \1", text)
@@ -184,8 +184,8 @@ def _place_of(test: TestResult) -> str:
 
 def next_step(result: ProblemResult) -> str:
     """Return a sentence about the student's next step."""
-    wrong = _judged(result.with_cases)
-    if wrong and _stops_alike(result):
+    wrong = _failed_tests(result.with_cases)
+    if wrong and _all_fail_alike(result):
         return wrong[0][0].message.partition("\n")[0]
     if wrong:
         return f"Look at this first: {wrong[0][0].title}."
@@ -203,24 +203,24 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
     return [test for test in cases if test.is_wrong]
 
 
-def _waits(cases: list[TestResult]) -> bool:
+def _is_blocked(cases: list[TestResult]) -> bool:
     """Return whether a test failed, but none of its failed cases could be judged."""
     failed = _failed(cases)
     return bool(failed) and not any(test.is_judged for test in failed)
 
 
-def _waiting(tests: list[list[TestResult]]) -> list[list[TestResult]]:
+def _blocked_tests(tests: list[list[TestResult]]) -> list[list[TestResult]]:
     """Return the tests that cannot be judged before other tests pass.
 
     If no other test fails, return an empty list.
     """
-    waiting = [cases for cases in tests if _waits(cases)]
+    waiting = [cases for cases in tests if _is_blocked(cases)]
     return waiting if len(waiting) < sum(bool(_failed(cases)) for cases in tests) else []
 
 
-def _judged(tests: list[list[TestResult]]) -> list[list[TestResult]]:
+def _failed_tests(tests: list[list[TestResult]]) -> list[list[TestResult]]:
     """Return the failed tests, without those that cannot be judged before other tests pass."""
-    waiting = _waiting(tests)
+    waiting = _blocked_tests(tests)
     return [cases for cases in tests if _failed(cases) and cases not in waiting]
 
 
@@ -237,12 +237,12 @@ def _wrong_lines(
     first = _failed(cases)[0]
     title = _titled(f"✗ {cases[0].title}", width)
     inner = width - _INDENT
-    message = _observed_once(first.message) if reading.withheld else first.message
+    message = _without_mistake_name(first.message) if reading.withheld else first.message
     below = [wrapped(message, inner), *_printed_lines(first, printed, inner)]
     return [title, textwrap.indent("\n".join(below), " " * _INDENT)]
 
 
-def _observed_once(message: str) -> str:
+def _without_mistake_name(message: str) -> str:
     """Return a message without the name of a mistake, which the student should not see yet.
 
     Keep at most one line after the expected numbers.
@@ -260,13 +260,13 @@ def _printed_lines(test: TestResult, printed: Mapping[str, str], width: int) -> 
     lines = printed.get(test.id, "").rstrip().splitlines()
     if not lines:
         return []
-    shown_lines = [f"  {_cut(line, width - 2)}" for line in lines[:_PRINTED_LINES]]
+    shown_lines = [f"  {_shortened(line, width - 2)}" for line in lines[:_PRINTED_LINES]]
     left = len(lines) - len(shown_lines)
     more = [f"  ... and {counted(left, 'line')} more; `uv run pytest -s` shows all"] if left else []
     return ["Your code printed:", *shown_lines, *more]
 
 
-def _cut(line: str, width: int) -> str:
+def _shortened(line: str, width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
@@ -307,11 +307,11 @@ def where_to_look(problem: Problem, result: ProblemResult) -> str:
         return ""
     if not lines and problem.kept_stub.is_file():
         return f"To restore the stub: uv run grader reset {problem.id[:2]}"
-    line = _line(test, lines)
+    line = _line_number(test, lines)
     return f"Your code: {os.path.relpath(problem.stub)}:{line}" if line else ""
 
 
-def _line(test: TestResult, lines: Mapping[str, int]) -> int | None:
+def _line_number(test: TestResult, lines: Mapping[str, int]) -> int | None:
     """Return the line number of the first function or class in a test's message or title.
 
     Args:

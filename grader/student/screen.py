@@ -42,11 +42,11 @@ class Screen:
         if self.table:
             return replace(self, table=0).fitted(width, height)
         lines = (self.hint or self.text).splitlines()
-        while lines and self._with(lines)._rows(width) >= height:
+        while lines and self._with_lines(lines)._rows(width) >= height:
             lines.pop()
-        return self._with(lines)
+        return self._with_lines(lines)
 
-    def _with(self, lines: list[str]) -> Screen:
+    def _with_lines(self, lines: list[str]) -> Screen:
         """Return the screen with these lines of the hint, or of the text if there is no hint."""
         cut = "\n".join([*lines, "... for more: uv run pytest"])
         return replace(self, hint=cut) if self.hint else replace(self, text=cut)

@@ -47,7 +47,7 @@ class Reading:
 
 def named(result: ProblemResult) -> Reading:
     """Return the sentences about the first failed test. They name its mistake."""
-    explained = _explaining(result)
+    explained = _shown_diagnoses(result)
     return Reading(
         tuple(text for text, _ in explained), seen=tuple(names for _, names in explained if names)
     )
@@ -61,15 +61,15 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
         before: the mistakes that the student has seen. A mistake was seen if one of these
             diagnoses contains all of its names.
     """
-    for sentence, mistake in _explaining(result):
+    for sentence, mistake in _shown_diagnoses(result):
         if mistake and not any({*mistake} <= {*known} for known in before):
-            others = tuple(text for text, names in _explaining(result) if not names)
+            others = tuple(text for text, names in _shown_diagnoses(result) if not names)
             more = f"The name: uv run grader hint {result.id[:2]} --name"
             return Reading(others, _nudge(sentence), True, (mistake,), more)
     return named(result)
 
 
-def _explaining(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
+def _shown_diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
     """Return the sentences from tests, and the sentence about one mistake in the first failed test.
 
     A second mistake is not reported until the first mistake is fixed, so that the student reads
@@ -127,7 +127,7 @@ class SeenMistakes:
         if new:
             self._write({"seen": {**seen, problem: [*known, *new]}})
 
-    def keep(self, problem: Problem, result: ProblemResult) -> None:
+    def save_passed(self, problem: Problem, result: ProblemResult) -> None:
         """Save whether the current `problem.py` passes all tests that were run."""
         passed = self._load("passed")
         now = {id: state for id, state in passed.items() if id != problem.id}

@@ -46,7 +46,7 @@ def check(
     session = _run(course, begun, hidden=hidden, seed=seed, diagnose=False)
     results = {p: session.results.get(p.id, p.result()) for p in begun}
     for problem, result in results.items():
-        SeenMistakes(course.root).keep(problem, result)
+        SeenMistakes(course.root).save_passed(problem, result)
     todo = show_progress(console, results, [p for p in problems if p not in begun])
     if hidden and all(p.first_hidden_line() is None for p in problems):
         console.print("The hidden tests are not in this copy of the course.")
@@ -108,7 +108,7 @@ def run_if_changed(course: Course, problem: Problem, *, diagnose: bool = False) 
     if memory.passes(problem):
         return None
     session = _run(course, [problem], diagnose=diagnose)
-    memory.keep(problem, session.results[problem.id])
+    memory.save_passed(problem, session.results[problem.id])
     return session
 
 

@@ -180,7 +180,7 @@ class Watch:
             self._results[id], self._troubles[id] = progress.result, progress.trouble
             self._readings[id] = self._new_reading(progress.result)
             if not progress.trouble:
-                self._memory.keep(self._problems[id], progress.result)
+                self._memory.save_passed(self._problems[id], progress.result)
             self._start_next()
             return
         news = _is_wrong(progress.result) and not _is_wrong(self._partial)

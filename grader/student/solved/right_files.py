@@ -52,7 +52,7 @@ def compare(course: Course, problem: Problem, console: Console) -> bool:
         UsageError: the problem has no `compare.py`.
     """
     comparison = comparison_of(course, problem)
-    if missing := _missing(course, problem):
+    if missing := _why_not_shown(course, problem):
         _Pages(console).text(missing)
         return False
     script = Script.load(comparison.script, course)
@@ -82,7 +82,7 @@ def _ask(questions: Sequence[QuestionAndAnswer], pages: _Pages) -> None:
             pages.wait("Enter shows the next question")
 
 
-def _missing(course: Course, problem: Problem) -> str:
+def _why_not_shown(course: Course, problem: Problem) -> str:
     """Test a problem. Return a sentence if a visible test does not pass, otherwise ""."""
     session = run_if_changed(course, problem)
     if session is None or (result := session.results[problem.id]).passed:

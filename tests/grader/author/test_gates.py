@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.author.gates import CLAIMS_GIVE, _damaged, gates_of
+from grader.author.gates import CLAIMS_GIVE, _wrong_values, gates_of
 from grader.course import Course, own_course
 
 TESTS = '''"""Tests."""
@@ -98,7 +98,7 @@ def test_each_gate_has_a_finding(
     ids=repr,
 )  # fmt: skip
 def test_a_damaged_value_is_different(value: object) -> None:
-    (damaged,) = _damaged(value)
+    (damaged,) = _wrong_values(value)
     assert type(damaged) is type(value)
     assert str(damaged) != str(value)
 

@@ -58,7 +58,9 @@ def solve(problem: Problem) -> None:
 def record_solved(problem: Problem) -> None:
     """Record that a problem is solved with its current file."""
     passed = TestResult("all", "all", False, 1, Status.PASSED)
-    SeenMistakes(problem.folder.parents[1]).keep(problem, ProblemResult(problem.id, tests=[passed]))
+    SeenMistakes(problem.folder.parents[1]).save_passed(
+        problem, ProblemResult(problem.id, tests=[passed])
+    )
     assert SeenMistakes(problem.folder.parents[1]).passes(problem)
 
 

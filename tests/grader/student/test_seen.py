@@ -219,7 +219,7 @@ def test_with_a_damaged_file_nothing_counts_as_seen(known: Course, text: str) ->
     memory, result = SeenMistakes(known.root), result_of(A)
     assert memory.reading(result).withheld
     assert not memory.passes(known.problems()[0])
-    memory.keep(known.problems()[0], result)
+    memory.save_passed(known.problems()[0], result)
     memory.mark_seen(result.id, [("a",)])
     assert not memory.reading(result).withheld
     assert json.loads((known.root / SEEN_FILE).read_text("utf-8"))["seen"][result.id] == [["a"]]
