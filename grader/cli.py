@@ -57,7 +57,7 @@ ThisProblem = Annotated[
 
 
 def this_course() -> Course:
-    """Return the course on which the commands work."""
+    """Return the course that the commands work on."""
     return own_course()
 
 

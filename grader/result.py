@@ -123,7 +123,7 @@ class TestResult:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the test did not pass, although the function is implemented."""
+        """Whether the test failed for another reason than a function that is not implemented."""
         return self.status not in (Status.PASSED, Status.NOT_IMPLEMENTED)
 
     @property
