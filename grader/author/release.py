@@ -101,7 +101,7 @@ class Release:
             number = counted(len(self.written), "file")
             return "\n".join([*lines, f"The students' copy is in {self.folder}: {has}, {number}."])
         lines += [f"written: {path}" for path in self.written]
-        lines += [f"renamed, because it was changed in the copy: {path}" for path in self.beside]
+        lines += [f"backup of a file that was changed in the copy: {path}" for path in self.beside]
         lines += [f"removed: {path}" for path in self.removed]
         lines += [f"not updated, because it was changed in the copy: {path}" for path in self.kept]
         if any(_is_solution(path) for path in self.removed):

@@ -549,8 +549,8 @@ def test_changed_files_of_a_copy_are_never_lost(of_two_parts: Course, tmp_path: 
     assert summary[1:-1] == [  # the first line is about the front page
         f"written: {at}/README.md",
         f"written: {at}/notebook.ipynb",
-        f"renamed, because it was changed in the copy: {at}/README.md.bak-1",
-        f"renamed, because it was changed in the copy: {at}/notebook.ipynb.bak-1",
+        f"backup of a file that was changed in the copy: {at}/README.md.bak-1",
+        f"backup of a file that was changed in the copy: {at}/notebook.ipynb.bak-1",
         f"not updated, because it was changed in the copy: {at}/problem.py",
         f"not updated, because it was changed in the copy: {at}/test_doubling.py",
     ]
