@@ -310,7 +310,7 @@ BEYOND_THE_END = (
     [
         ("05", BY_RATE, " is 4. Without dropout, all entries are between 1 and "),
         ("05", WEIGHTS_BY_RATE, "each kept weight is 4 times as large as without dropout"),
-        ("05", DIVIDED_BY_0, "of its entries are NaN or infinite"),
+        ("05", DIVIDED_BY_0, "of the entries are NaN or infinite"),
         (
             "06",
             ("x + self.mlp(self.ln_2(x))", "x + 0.5 * self.mlp(self.ln_2(x))"),
