@@ -132,9 +132,9 @@ def test_an_answer_waits_for_enter_in_a_terminal(
     assert compare(copy, problem, terminal)
     assert len(seen) == 8
     with_first = next(text for text in seen if "Question 1" in text)
-    assert "Token 0 now sees" not in with_first
+    assert "Token 0 attends" not in with_first
     with_second = next(text for text in seen if "Question 2" in text)
-    assert "Token 0 now sees" in with_second
+    assert "Token 0 attends" in with_second
     assert "Row 5" not in with_second
     assert "Row 5" in screen.getvalue()
 
