@@ -87,7 +87,7 @@ class ClassReports:
         """
         problems, optional = self.problems(), self.optional()
         today = date.today().isoformat()
-        identical = identical_files(self.shown, sources, self._own_files())
+        identical = identical_files(self.shown, sources, self._correct_files())
         write_pages(
             ((row.submission, feedback_page(row, policy, today)) for row in self.shown),
             out / _FEEDBACK,
@@ -107,11 +107,11 @@ class ClassReports:
         write_gradebook(self.shown, self._counted(), out / GRADEBOOK, optional, sections)
         sources.keep_only(problem.sha256 for row in self._rows for problem in row.problems)
 
-    def _own_files(self) -> dict[str, dict[str, bytes]]:
+    def _correct_files(self) -> dict[str, dict[str, bytes]]:
         """Return the correct files of the course.
 
-        The dictionary contains the files of each problem, by problem id. Each file's content is
-        listed by the name that reports use for the file.
+        The dictionary contains the files of each problem, by problem id. The inner dictionary
+        contains the content of each file, by its name in reports.
         """
         contents: dict[str, dict[str, bytes]] = {}
         for problem in self._course.problems():

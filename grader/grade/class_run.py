@@ -78,8 +78,8 @@ def grade_class(
             reported. None means True for two or more submissions, and False for one.
         part: the only part to grade; None for all parts. The reports show an optional part if
             `part` names it, or if a student attempted one of its problems.
-        people: the students in `names.csv`: a name or identity of a student, by the name or
-            identity of a submission.
+        people: the names in `names.csv`: the name or identity of a student, by another name or
+            identity of this student.
         book: the folder with the instructor's files. The default is the folder `book` next to
             `out`.
         scheduler: the address of a dask scheduler. Its workers grade instead of this machine. If

@@ -80,7 +80,7 @@ def make_forecast(ready: Prepared, settings: Settings, book: GradebookFolder) ->
 
 
 def _merged(kept: SubmissionResult, submitted: SubmissionResult) -> SubmissionResult:
-    """Return a result with the problems of both. Prefer `submitted` if both have a problem."""
+    """Combine the problems of both results. If both contain a problem, use that of `submitted`."""
     ids = {problem.id for problem in submitted.problems}
     left = [problem for problem in kept.problems if problem.id not in ids]
     return replace(kept, problems=[*submitted.problems, *left])

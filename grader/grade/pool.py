@@ -173,7 +173,10 @@ def _ready(pool: list[_Grading]) -> list[_Grading]:
 
 
 def _finish(job: _Grading) -> tuple[Submission, SubmissionResult]:
-    """Wait for the job, and return its submission and the result. A crash gives a result, too."""
+    """Wait for the job, and return its submission and the result.
+
+    If the process crashed, the result has the status `internal`.
+    """
     assert job.submission is not None
     submission, job.submission = job.submission, None
     try:

@@ -59,8 +59,8 @@ class Prepared:
         previous: the results of previous runs.
         gradebook: the rows of the last run's gradebook, by identity.
         common: the provenance of each problem without the student's file, by problem id.
-        people: the students in `names.csv`: a name or identity of a student, by the name or
-            identity of a submission.
+        people: the names in `names.csv`: the name or identity of a student, by another name or
+            identity of this student.
         is_whole: whether the submissions are the whole class.
         about_files: sentences about the names of result files and about replaced files.
     """
@@ -161,7 +161,7 @@ class Prepared:
         )
 
     def _is_of_one_problem(self) -> bool:
-        """Return whether all submissions contain one problem, the same one, of a larger course."""
+        """Return whether all submissions contain the same single problem of several in the course."""
         asked = {tuple(each.submission.files) for each in self.plans}
         return len(self.common) > 1 and [len(ids) for ids in asked] == [1]
 

@@ -132,7 +132,7 @@ class RecordedTests:
         return run
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:
-        """Return the expected record of a test in runs with this seed."""
+        """Return the expected values of a test in runs with this seed."""
         if (test, seed) not in self._expected:
             reference = OpenModule(test.tests.solution)
             session = Session(reference, hidden=True, seed=seed, watch=False, diagnose=False)
@@ -148,7 +148,7 @@ class RecordedTests:
     ) -> Recorder:
         """Return the connection to a new worker that runs these tests.
 
-        The tests must have the same `_kind`.
+        `_kind` must be the same for all these tests.
         """
         steps = order([(test, self.expected(test, seed)) for test in tests], seed)
         first = tests[0]
@@ -164,7 +164,7 @@ class RecordedTests:
 
 
 def _kind(test: CollectedTest) -> tuple[bool, tuple[str, ...]]:
-    """Return the half and the forbidden functions of a test. One worker runs one such kind."""
+    """Return the properties of a test that all tests of one worker must share."""
     return test.hidden, test.forbidden
 
 
@@ -173,7 +173,7 @@ class Recording:
     """The state of a run of one problem's tests on one file.
 
     Attributes:
-        tests: the collected tests. This object starts workers and returns expected records.
+        tests: the collected tests. This object starts workers and computes expected values.
         session: the test session, with the seed.
         source: the content of the student's file.
         budget: the limits of the submission.

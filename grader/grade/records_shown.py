@@ -24,7 +24,7 @@ def records_shown(expected: Expectation, student: bytes, reference: bytes) -> st
     """Return a text with the call and both values of each check, up to the first wrong value.
 
     Args:
-        expected: the expectation for the values of the test.
+        expected: the expected values of the test.
         student: the worker's message about the student's file. It may be invalid.
         reference: the worker's message about the reference.
     """

@@ -90,8 +90,8 @@ def same_people(
 
     Args:
         results: the results of the whole class.
-        people: the students in `names.csv`: a name or identity of a student, by the name or
-            identity of a submission.
+        people: the names in `names.csv`: the name or identity of a student, by another name or
+            identity of this student.
         roster: the roster of the class.
 
     Raises:
