@@ -123,7 +123,7 @@ def grade(
         from grader.gradebook.folder import open_gradebook_folder
         from grader.intake.identity import only_these
         from grader.intake.names_file import NAMES_FILE, read_names
-        from grader.intake.submissions import take_in
+        from grader.intake.submissions import read_submissions
         from grader.reports.class_table import (
             about_book,
             about_run,
@@ -143,7 +143,7 @@ def grade(
         book_folder, messages = open_gradebook_folder(book, out)
         names = read_names(book_folder.path(NAMES_FILE), (each.id for each in course.problems()))
         with progress_bar() as progress:
-            intake = take_in(path, course, chosen, names.problems)
+            intake = read_submissions(path, course, chosen, names.problems)
             intake.require_work()
             submissions = as_on_roster(intake.submissions, book_folder.roster)
             submissions = only_these(submissions, only) if only else submissions

@@ -161,7 +161,7 @@ class Prepared:
         )
 
     def _is_of_one_problem(self) -> bool:
-        """Return whether all submissions contain the same single problem of several in the course."""
+        """Return whether all submissions contain one and the same problem of several problems."""
         asked = {tuple(each.submission.files) for each in self.plans}
         return len(self.common) > 1 and [len(ids) for ids in asked] == [1]
 

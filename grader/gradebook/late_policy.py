@@ -219,7 +219,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return problem.late if times is None else self._units(*times) > 0
 
     def is_unclear(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether a late problem has no deduction because a time or a share is unknown."""
+        """Return whether the platform reports a problem as late, but the deduction is unknown."""
         is_open = problem.late and self._flagged_share(problem, extended) is None
         return is_open and self._times(problem, extended) is None
 

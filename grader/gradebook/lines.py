@@ -71,7 +71,7 @@ class BookLine:
     def value(self) -> object:
         """The mark or the points that the line sets.
 
-        Two lines with a common part and different values contradict each other.
+        Two lines about the same test or criterion contradict each other if their values differ.
 
         Raises:
             ValueError: a cell is invalid.
@@ -171,7 +171,7 @@ def read_lines(book: Path, kind: type[Line]) -> list[Line]:
 
     Args:
         book: the folder of the files.
-        kind: the class of the lines, which contains the name of the file.
+        kind: the class of the lines. Its `file` is the name of the file to read.
 
     Raises:
         UsageError: the file can't be read, or some lines are invalid.

@@ -138,7 +138,7 @@ def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     known = author(result)
     members = result.full_name.split(" + ") if known.is_group else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
-    if known.platform == "canvas":  # not the university's numbers
+    if known.platform == "canvas":  # Canvas's numbers are not the university's
         keys = [key for key in keys if not key.isdecimal()]
     names = {result.submission, result.full_name, *members, *keys}
     return {*names, *matched.names(result.who)} - {""}

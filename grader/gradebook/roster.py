@@ -240,7 +240,7 @@ def keys_of(each: RosterEntry | Known) -> list[str]:
     if isinstance(each, RosterEntry):
         return [*each.keys]
     number, members = each.identity.partition(":")[2] or each.identity, each.members
-    if each.platform == "moodle":  # numbers differ in each assignment
+    if each.platform == "moodle":  # Moodle's numbers differ in each assignment
         number, members = "", [key for key in members if "@" in key]
     return [_key(key) for key in (number, *members) if key]
 

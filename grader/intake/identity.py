@@ -27,7 +27,11 @@ _MARK = "~"  # precedes a hash; names without a hash never contain it
 
 
 def folder_identity(name: str) -> str:
-    """Return the identity of a submission from no platform, from its folder's or archive's name."""
+    """Return the identity of a submission that is not from a platform.
+
+    Args:
+        name: the name of its folder or archive.
+    """
     whole = unicodedata.normalize("NFC", name)
     return f"folder:{whole}" if _PLATFORMS.match(whole) else whole
 
@@ -79,8 +83,9 @@ def _sha256(identity: str) -> str:
 def make_unique(submissions: Sequence[Submission]) -> list[str]:
     """Change equal identities so that each submission has a different one.
 
-    Of several submissions with the same identity, the one whose folder has this name keeps it, or
-    else the first one. Return a sentence about each changed identity.
+    If several submissions have the same identity, the submission whose folder has this name keeps
+    the identity. If there is no such submission, the first one keeps it. Return a sentence about
+    each changed identity.
     """
     sentences = []
     taken = {submission.identity for submission in submissions}
@@ -117,7 +122,7 @@ def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[
 def named(submissions: Iterable[Submission], name: str) -> list[Submission]:
     """Return the submission with this identity, or else all submissions with this name.
 
-    If no name matches, compare the number on the platform and the ids in its gradebook.
+    If no name matches, compare `name` with numbers on the platform and ids in its gradebook.
     """
     name = unicodedata.normalize("NFC", name)
     submissions = list(submissions)

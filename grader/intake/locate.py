@@ -37,7 +37,7 @@ from grader.intake.tree import Kind, Refused, TreeEntry, archive_suffix, is_mino
 from grader.text import quoted, some
 
 _MISSPELT = "?"
-"""Stands for the problem of files in a folder whose name is only similar to a problem's name."""
+"""The `problem` of files in a folder whose name is only similar to a problem's name."""
 
 _IN_FOLDER, _DEEPER, _NAMED, _NEARLY, _ANY = 0, 2, 3, 5, 6
 _PACKED = 10
@@ -58,7 +58,7 @@ _A_NOTEBOOK = f"A notebook is not graded. Copy the code from its cells to {SUBMI
 
 
 def bytes_to_read(parts: Sequence[str]) -> int:
-    """Return the maximum size in bytes of an archive's member that is read; 0 to skip the member.
+    """Return the maximum size in bytes at which a member of an archive is read; 0 to skip it.
 
     Args:
         parts: the parts of the member's path.
@@ -334,7 +334,7 @@ class _ClearestFile:
         return list({self.read(each).source or each: each for each in files}.values())
 
     def has_work(self, candidate: _PythonFile) -> bool:
-        """Return whether a file is neither empty nor the stub, or can't be read."""
+        """Return True if a file can't be read, or if it is neither empty nor the stub."""
         source = self.read(candidate).source
         return source is None or not self._problems.is_unwritten(candidate.problem, source)
 

@@ -40,9 +40,9 @@ _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 _GZIP_START = b"\x1f\x8b"
 
 Wanted = Callable[[Sequence[str]], int]
-"""Returns the maximum size in bytes of a member to read, from the parts of its path.
+"""A function that returns the maximum size in bytes at which a member of an archive is read.
 
-It returns 0 for a member that is not read.
+Its argument contains the parts of the member's path. It returns 0 if the member is not read.
 """
 
 
@@ -74,7 +74,7 @@ def open_path(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
 
     Args:
         path: a folder or a file.
-        wanted: returns how much of each member of an archive is read.
+        wanted: returns the maximum size at which a member of an archive is read.
     """
     if path.is_dir():
         yield entry_at(path, Kind.FOLDER)
@@ -94,7 +94,7 @@ def open_entry(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
 
     Args:
         entry: the entry. An archive is read into memory.
-        wanted: returns how much of each member of an archive is read.
+        wanted: returns the maximum size at which a member of an archive is read.
 
     Raises:
         Refused: the file is not a readable archive, or is too large.
@@ -122,7 +122,8 @@ class OpenArchive:
 
     Args:
         file: the bytes of the archive. The first bytes determine its format.
-        wanted: returns how much of each member is read. Only the names of other members are kept.
+        wanted: returns the maximum size at which a member is read. If it returns 0, only the name
+            of the member is kept.
         nested: the number of levels of archives in a zip file that can be opened while `file` is
             open.
     """

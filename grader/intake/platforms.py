@@ -50,7 +50,9 @@ _SHOWN = 5
 
 
 def plain_submission(entry: TreeEntry, *notes: str, is_archive: bool = False) -> UnreadSubmission:
-    """Return the submission in an entry from no platform. Its name is the name of the entry.
+    """Return the submission in a folder or archive that matches no student on a platform.
+
+    The submission has the name of the folder or archive.
 
     Args:
         entry: a folder or an archive.
@@ -219,7 +221,7 @@ def iso_time(text: str) -> str:
     """
     text = re.sub(r"(?<=\d) ?(?:UTC|GMT)\Z", "Z", text.strip())
     with suppress(ValueError):
-        if ":" in text:  # not a date without a time
+        if ":" in text:  # a date without a time has no colon
             time = datetime.fromisoformat(re.sub(r" (?=[-+Z])", "", text))
             return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
     return ""

@@ -40,11 +40,11 @@ HANDED_IN_LATE = "The submission was late."
 
 
 def find_submissions(path: Path, course: Course, only: Problem | None = None) -> list[Submission]:
-    """Return all submissions at a path without messages; see `take_in`."""
-    return take_in(path, course, only).submissions
+    """Return all submissions at a path without messages; see `read_submissions`."""
+    return read_submissions(path, course, only).submissions
 
 
-def take_in(
+def read_submissions(
     path: Path,
     course: Course,
     only: Problem | None = None,
@@ -295,7 +295,8 @@ def _is_submission(entry: TreeEntry, problems: Problems) -> bool:
     """Return whether an entry of a class looks like a submission."""
     if entry.kind is not Kind.FOLDER or entry.name in {ALL_PROBLEMS, *problems.known}:
         return entry.is_archive
-    # In a folder with nearly the name of a problem, a problem.py does not indicate a submission.
+    # If the name of a folder is similar to a problem's name, a problem.py does not make the folder
+    # a submission.
     bare = bool(problems.only) and not problems.similar_to_folder(entry.name)
     with suppress(Refused):
         return _has_work(entry, problems, bare=bare)
@@ -359,9 +360,9 @@ def _with_times(file: StudentFile, unread: UnreadSubmission) -> StudentFile:
 
 
 def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
-    """Return the problem that the name of the uploaded archive indicates, or "".
+    """Return the problem that the name of the uploaded folder or archive indicates, or "".
 
-    The name of a folder or of a student must be the id of the only problem to search for.
+    If this name is a folder's or the student's, it must be the id of the only requested problem.
     """
     name = unread.folder.name
     stem = without_suffix(name)

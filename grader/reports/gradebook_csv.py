@@ -147,8 +147,8 @@ def marks_gone(
     Args:
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
-        pending: the row and the column of each mark that a dry run does not have yet.
-        joined: the name of the current row, by the identity of each student in another row.
+        pending: the row and the column of each mark that is not graded yet in a dry run.
+        joined: the name of the row that now contains a combined result, by the result's identity.
     """
     whys = {cell(who): f"combined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
@@ -181,8 +181,8 @@ def changes(
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
         known: the previous results, by the name of the submission.
-        pending: the row and the column of each mark that a dry run does not have yet.
-        joined: the name of the current row, by the identity of each student in another row.
+        pending: the row and the column of each mark that is not graded yet in a dry run.
+        joined: the name of the row that now contains a combined result, by the result's identity.
     """
     changed = []
     results = by_name(results)

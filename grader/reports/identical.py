@@ -26,7 +26,7 @@ _LONGEST_LINE = 1000
 
 _LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 _LAYOUT = {tokenize.NEWLINE: "\n", tokenize.INDENT: "\t", tokenize.DEDENT: "\b"}
-"""The normal texts of tokens that may have different texts but the same meaning."""
+"""Replaces the text of tokens with the same meaning, such as indents of different widths."""
 
 _NO_TOKENS = (
     tokenize.TokenError,

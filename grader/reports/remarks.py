@@ -13,7 +13,7 @@ from grader.result import ProblemResult, Status, SubmissionResult
 
 MANY = 5
 SHARE = 0.1
-"""A remark is shared if it applies to `MANY` submissions and to this share of the class."""
+"""A shared remark applies to at least `MANY` submissions and at least this share of the class."""
 
 _NAMED = {
     Status.TIMEOUT: "does not end",

@@ -19,7 +19,7 @@ _OTHERS = 12
 
 @dataclass(frozen=True)
 class TestView:
-    """A failed test. If all tests of a problem have the same message, this object is all of them.
+    """A failed test, or all tests of a problem if they failed with the same status and message.
 
     Attributes:
         test: the first case that failed.
@@ -203,6 +203,6 @@ def _mistake(row: MistakeRow, result: SubmissionResult) -> MistakeView:
 
 
 def _others(people: Sequence[Person], result: SubmissionResult) -> tuple[Sequence[Person], int]:
-    """Return some students without the owner of `result`, and the number of those left out."""
+    """Return some of the students other than the one of `result`, and the number of the rest."""
     others = [person for person in people if person.submission != result.submission]
     return others[:_OTHERS], max(0, len(others) - _OTHERS)

@@ -8,7 +8,7 @@ import pytest
 
 from grader.course import Course
 from grader.intake.handed_in import Intake, Submission
-from grader.intake.submissions import find_submissions, take_in
+from grader.intake.submissions import find_submissions, read_submissions
 from tests.conftest import add_problem
 from tests.grader.intake.uploads import (
     FILE,
@@ -40,11 +40,11 @@ def take(request: pytest.FixtureRequest, tmp_path: Path, small_course: Course) -
         chosen = course.select([problem])[0] if problem else None
         path = tmp_path / name
         if request.param == "folder":
-            return take_in(write(path, files), course, chosen)
+            return read_submissions(write(path, files), course, chosen)
         path = path.with_name(f"{name}.zip")
         path.write_bytes(zip_file(files))
         before = sorted(tmp_path.rglob("*"))
-        found = take_in(path, course, chosen)
+        found = read_submissions(path, course, chosen)
         assert sorted(tmp_path.rglob("*")) == before
         return found
 

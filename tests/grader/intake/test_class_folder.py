@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.course import Course
-from grader.intake.submissions import find_submissions, take_in
+from grader.intake.submissions import find_submissions, read_submissions
 from tests.grader.intake.uploads import (
     FILE,
     ID,
@@ -57,7 +57,7 @@ def test_each_folder_and_archive_has_a_row(class_folder: Path, small_course: Cou
     (class_folder / "hugo.zip").write_bytes(b"no archive")
     (class_folder / "imani.rar").write_bytes(b"Rar!")
     (class_folder / "grades.csv").write_text("not a submission\n")
-    intake = take_in(class_folder, small_course)
+    intake = read_submissions(class_folder, small_course)
     by_identity = {s.identity: s for s in intake.submissions}
     assert list(by_identity) == ["ada", "ada (ada.zip)", "grace", "hugo", "imani"]
     sources = [source(by_identity[name]) for name in ("ada", "ada (ada.zip)", "grace")]
@@ -104,7 +104,7 @@ def test_a_single_archive_is_one_submission(
 ) -> None:
     path = tmp_path / "ada.zip"
     path.write_bytes(zipped((f"{place}{FILE}", RIGHT)))
-    intake = take_in(path, small_course)
+    intake = read_submissions(path, small_course)
     (submission,) = intake.submissions
     assert (submission.name, source(submission)) == ("ada", RIGHT)
     assert bool(intake.unmatched) == ("hw" in place)
@@ -118,13 +118,13 @@ def test_an_archive_with_one_folder_is_one_submission_with_a_message(
     content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({inside: content}))
-    intake = take_in(path, small_course)
+    intake = read_submissions(path, small_course)
     assert [s.full_name for s in intake.submissions] == ["submissions"]
     (message,) = intake.unmatched
     assert message.startswith("'submissions.zip' counts as the submission of one student")
     assert repr(inside.split("/")[0]) in message
     unpacked = write(tmp_path / "unpacked", {inside: content})
-    intake = take_in(unpacked, small_course)
+    intake = read_submissions(unpacked, small_course)
     assert ([s.full_name for s in intake.submissions], intake.unmatched) == (["Ada Lovelace"], [])
 
 

@@ -9,7 +9,7 @@ import pytest
 from grader.course import Course
 from grader.errors import UsageError
 from grader.intake.names_file import Names, read_names
-from grader.intake.submissions import take_in
+from grader.intake.submissions import read_submissions
 from tests.grader.intake.uploads import (
     ID,
     OTHER,
@@ -91,14 +91,14 @@ def test_an_assigned_name_is_read_as_its_problem(
         write(folder, {"ada.zip": zip_file(files)})
     else:
         write(folder / "ada", files)
-    ada, bea = take_in(folder, small_course, problems_by_name=MEANT).submissions
+    ada, bea = read_submissions(folder, small_course, problems_by_name=MEANT).submissions
     assert (source(ada), source(bea)) == (RIGHT, WRONG)
 
 
 def test_names_in_a_platforms_download_are_assigned(tmp_path: Path, small_course: Course) -> None:
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({"ada_12_98_dubbeling.py": RIGHT, "bea_13_99_x.py": RIGHT}))
-    ada, bea = take_in(path, small_course, problems_by_name=MEANT).submissions
+    ada, bea = read_submissions(path, small_course, problems_by_name=MEANT).submissions
     assert (source(ada), source(bea)) == (RIGHT, None)
     assert ada.notes == ["'dubbeling.py' was read as 01-doubling."]
 
@@ -114,5 +114,5 @@ def test_the_problems_own_name_counts_first(tmp_path: Path, small_course: Course
             "bea/my-task/problem.py": RIGHT,
         },
     )
-    ada, bea = take_in(folder, small_course, problems_by_name=MEANT).submissions
+    ada, bea = read_submissions(folder, small_course, problems_by_name=MEANT).submissions
     assert (source(ada), source(bea)) == (RIGHT, None)

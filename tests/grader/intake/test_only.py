@@ -10,7 +10,7 @@ from grader.course import Course
 from grader.errors import UsageError
 from grader.intake.handed_in import Submission
 from grader.intake.identity import only_these
-from grader.intake.submissions import take_in
+from grader.intake.submissions import read_submissions
 from tests.grader.intake.uploads import RIGHT, write
 
 
@@ -18,7 +18,7 @@ from tests.grader.intake.uploads import RIGHT, write
 def submissions(tmp_path: Path, small_course: Course) -> list[Submission]:
     names = ["王芳_1004", "李娜_1005", "ada_12", "ada_13", "renée_14"]
     files = {f"{name}_{n}_problem_01.py": RIGHT for n, name in enumerate(names, 1)}
-    return take_in(write(tmp_path / "class", files), small_course).submissions
+    return read_submissions(write(tmp_path / "class", files), small_course).submissions
 
 
 @pytest.mark.parametrize(

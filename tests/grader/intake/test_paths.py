@@ -11,7 +11,7 @@ import pytest
 from grader.course import Course
 from grader.errors import SubmissionError
 from grader.intake import limits
-from grader.intake.submissions import find_submissions, take_in
+from grader.intake.submissions import find_submissions, read_submissions
 from tests.grader.intake.uploads import (
     FILE,
     ID,
@@ -54,7 +54,7 @@ def test_one_file_without_the_option_is_refused(tmp_path: Path, small_course: Co
     with pytest.raises(
         SubmissionError, match=f"contains no submissions.*for example with --problem {ID}"
     ):
-        take_in(write(tmp_path / "ada", {"problem.py": RIGHT}), small_course)
+        read_submissions(write(tmp_path / "ada", {"problem.py": RIGHT}), small_course)
 
 
 @pytest.mark.parametrize("problem", ["", "01"])
@@ -68,7 +68,7 @@ def test_a_flat_folder_is_refused_with_advice(
 
 def test_a_folder_of_a_different_problem_is_reported(tmp_path: Path, two_problems: Course) -> None:
     path = write(tmp_path / "work" / OTHER, {"problem.py": RIGHT})
-    (submission,) = take_in(path, two_problems, two_problems.select(["01"])[0]).submissions
+    (submission,) = read_submissions(path, two_problems, two_problems.select(["01"])[0]).submissions
     assert source(submission) is None
     assert f"is for {OTHER}, which is not graded now" in submission.files[ID].reason
 

@@ -11,7 +11,7 @@ import pytest
 
 from grader.course import Course
 from grader.intake.identity import result_name
-from grader.intake.submissions import find_submissions, take_in
+from grader.intake.submissions import find_submissions, read_submissions
 from tests.grader.intake.uploads import COURSE, ID, RIGHT, WRONG, Take, source, write, zip_file
 
 NAMES = {
@@ -104,7 +104,7 @@ def test_one_name_in_two_forms_is_reported(tmp_path: Path, small_course: Course)
     """The names contain the two Unicode forms of é."""
     forms = [unicodedata.normalize(form, "rené") for form in ("NFC", "NFD")]
     folder = write(tmp_path / "class", {f"{form}/{ID}/problem.py": RIGHT for form in forms})
-    intake = take_in(folder, small_course)
+    intake = read_submissions(folder, small_course)
     assert len({s.identity for s in intake.submissions}) == 2
     assert {s.identity: s.full_name for s in intake.submissions}[forms[0]] == forms[0]
     assert any("'rené' was submitted twice" in line for line in intake.unmatched)

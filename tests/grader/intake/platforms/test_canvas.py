@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.course import Course
-from grader.intake.submissions import take_in
+from grader.intake.submissions import read_submissions
 from tests.grader.intake.uploads import (
     COURSE,
     FILE,
@@ -128,7 +128,7 @@ def test_the_newest_upload_counts(take: Take) -> None:
 def test_dates_in_names_are_not_canvas_numbers(tmp_path: Path, small_course: Course) -> None:
     names = ["ada_2024_12_hw.zip", "bea_2024_12_hw.zip"]
     folder = write(tmp_path / "class", {name: zip_file(COURSE) for name in names})
-    intake = take_in(folder, small_course)
+    intake = read_submissions(folder, small_course)
     assert intake.recognised == []
     assert [s.full_name for s in intake.submissions] == ["ada_2024_12_hw", "bea_2024_12_hw"]
     assert all(source(s) == RIGHT for s in intake.submissions)

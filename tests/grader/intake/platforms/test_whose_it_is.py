@@ -8,7 +8,7 @@ import pytest
 
 from grader.course import Course
 from grader.intake import limits
-from grader.intake.submissions import take_in
+from grader.intake.submissions import read_submissions
 from tests.grader.intake.uploads import (
     COURSE,
     ID,
@@ -87,7 +87,7 @@ def test_a_harmful_archive_affects_only_its_row(
     }
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file(bad | {"zoe_7_99_hw.zip": zip_file(COURSE)}))
-    found = by_name(take_in(path, small_course))
+    found = by_name(read_submissions(path, small_course))
     reasons = {name: s.files[ID].reason for name, s in found.items()}
     assert "has more than 100,000 bytes" in reasons["ada"]
     assert "unpacks to more than 300,000 bytes" in reasons["bea"]
@@ -104,7 +104,7 @@ def test_a_harmful_archive_affects_only_its_row(
 def test_links_in_a_download_are_not_followed(tmp_path: Path, small_course: Course) -> None:
     folder = write(tmp_path / "download", {"bea_2_9_problem_01.py": RIGHT, "../secret.py": RIGHT})
     (folder / "ada_1_8_problem_01.py").symlink_to(tmp_path / "secret.py")
-    ada, bea = take_in(folder, small_course).submissions
+    ada, bea = read_submissions(folder, small_course).submissions
     assert source(ada) is None
     assert "is a link" in ada.files[ID].reason
     assert source(bea) == RIGHT
