@@ -240,7 +240,7 @@ def test_a_mistake_of_hidden_tests_explains_no_visible_failure(
     ("number", "edits", "false"),
     [
         ("04", [AS_NUMBERS, AS_BOOLS], "causal_mask is True"),
-        ("09", [("numbers = 2 * n_layer", "numbers = 4 * n_layer")], "the square of seq_len"),
+        ("09", [("numbers = 2 * n_layer", "numbers = 4 * n_layer")], "grows with seq_len²"),
     ],
 )
 def test_a_name_does_not_contradict_passed_tests(
