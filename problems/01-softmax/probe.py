@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 01."""
+"""Define the questions of problem 01: calls whose answers identify mistakes."""
 
 import math
 
@@ -13,7 +13,7 @@ INF = math.inf
 
 
 def probe(problem):
-    """Return the probe inputs, by the name of the function."""
+    """Return the questions by function."""
     return {
         "dot_product_similarity": about_similarity(problem),
         "softmax": about_softmax(problem),
@@ -26,7 +26,7 @@ def inputs(*leading, n=3, m=4, d=5):
 
 
 def about_similarity(problem):
-    """Return the probe inputs for dot_product_similarity."""
+    """Return questions about dot_product_similarity."""
 
     def score(*leading, **sizes):
         return problem.dot_product_similarity(*inputs(*leading, **sizes).values())
@@ -54,7 +54,7 @@ def about_similarity(problem):
 
 
 def about_softmax(problem):
-    """Return the probe inputs for softmax."""
+    """Return questions about softmax."""
 
     def weigh(x, *dim):
         return problem.softmax(x.clone(), *dim)

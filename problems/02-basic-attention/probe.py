@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 02."""
+"""Define the questions of problem 02: calls whose answers identify mistakes."""
 
 import functools
 
@@ -17,7 +17,7 @@ from shared.worked_example import LAYERS
 
 
 def probe(problem):
-    """Return the probe inputs, by the name of the class and a group of inputs."""
+    """Return the questions by subject: several aspects of the class."""
     return about_module(problem) | {
         "SimpleAttention: layers": about_parameters(
             lambda width, bias: problem.SimpleAttention(width, bias=bias),
@@ -27,7 +27,7 @@ def probe(problem):
 
 
 def about_module(problem):
-    """Return the probe inputs for the output of SimpleAttention, in three groups.
+    """Return questions about the output of SimpleAttention, in three groups.
 
     With equal layers, swapped layers have no effect. With a single token, wrong scores have no
     effect. So these two groups identify a second mistake in a file with one of these mistakes.

@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 03."""
+"""Define the questions of problem 03: calls whose answers identify mistakes."""
 
 import functools
 import itertools
@@ -21,7 +21,7 @@ from shared.worked_example import LAYERS
 
 
 def probe(problem):
-    """Return the probe inputs, by the name of the function or class and a group of inputs."""
+    """Return the questions by subject: functions, the class, and several aspects of them."""
     return {
         **about_attention(problem),
         "ScaledAttention": about_module(problem),
@@ -34,7 +34,7 @@ def probe(problem):
 
 
 def unless_left_to_chance(call, questions):
-    """Return the probe inputs, which all have the result True if the result of `call` is random."""
+    """Return the questions. If the result of `call` is random, all their answers are True."""
     by_chance = functools.cache(lambda: edges.varies(call))
     return {name: lambda ask=ask: True if by_chance() else ask() for name, ask in questions.items()}
 
@@ -49,7 +49,7 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
 
 
 def about_attention(problem):
-    """Return the probe inputs for scaled_dot_product_attention, in three groups.
+    """Return questions about scaled_dot_product_attention, in three groups.
 
     With equal q, k and v, swapped arguments have no effect. With a single key, wrong scores have no
     effect. So these two groups identify a second mistake in a file with one of these mistakes.
@@ -131,7 +131,7 @@ def about_attention(problem):
         "3x4": lambda: of_the_same(3, 4),
         "3x3x3": lambda: of_the_same(3, 3, 3),
     }
-    of_one_key = {  # and one query, so that wrong shapes are less likely
+    of_one_key = {  # and of one query, so that most mistakes return the correct shape
         "2-D": lambda: attend(n=1, m=1),
         "3-D": lambda: attend(2, n=1, m=1),
     }
@@ -145,7 +145,7 @@ def about_attention(problem):
 
 
 def about_module(problem):
-    """Return the probe inputs for ScaledAttention."""
+    """Return questions about ScaledAttention."""
 
     def weights_of(n_embd, bias=True):
         return layer_weights(n_embd, 3 / n_embd**0.5, bias)
@@ -206,11 +206,11 @@ def about_module(problem):
     )
 
 
-# dot_product_variance. Its result is random, but there are few usual orders of the random numbers.
-# For most of them, the result for a seed is known, so a result shows the formula. For other orders,
-# averages over seeds show the formula.
+# dot_product_variance. Its result for a seed depends on the formula and on the order in which the
+# numbers are drawn. Most code draws them in one of a few usual orders. For these, all results are
+# known, so a result shows the formula. For other orders, averages over seeds show the formula.
 
-_PAIRS, _D_K = 7, 16  # torch draws 16 numbers at a time, so several calls draw the same as one
+_PAIRS, _D_K = 7, 16  # torch draws 16 numbers at a time: several calls of 16 draw the same as one
 _ELSEWHERE = 1000  # the seed of the global generator minus the given seed
 
 
@@ -252,7 +252,7 @@ def _known():
 
 
 def about_variance(problem):
-    """Return the probe inputs for dot_product_variance."""
+    """Return questions about dot_product_variance."""
 
     def seeded(seed):
         return torch.Generator().manual_seed(seed)
@@ -299,7 +299,7 @@ def about_variance(problem):
 
     @functools.cache
     def read_off():
-        """Return the index of the formula in `_measures` that fits the results, and a factor."""
+        """Return the index of the matching formula in `_measures`, and result / formula."""
         moving()
         values = variances(_D_K, _PAIRS, False, seeds=(1, 2, 3))
         values = torch.tensor(values, dtype=torch.float64)
@@ -328,7 +328,7 @@ def about_variance(problem):
         return all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
 
     def of_other_sizes():
-        """Return whether further entries or pairs have no effect on the result, for four sizes."""
+        """Return, for four increases of d_k or n_pairs, whether they leave the result unchanged."""
         sizes = [(5, 200), (6, 200), (1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
         values = answers(problem.dot_product_variance, [(*s, True, seeded(1)) for s in sizes])
         pairs = [(0, 1), (2, 3), (4, 5), (5, 6)]

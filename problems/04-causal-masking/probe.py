@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 04."""
+"""Define the questions of problem 04: calls whose answers identify mistakes."""
 
 import math
 
@@ -34,7 +34,7 @@ def double(rows):
 
 
 def probe(problem):
-    """Return the probe inputs, by the name of the function or class and a group of inputs."""
+    """Return the questions by subject: each function, and several aspects of the class."""
     return {
         "causal_mask": about_mask(problem),
         "masked_softmax": about_softmax(problem),
@@ -47,14 +47,14 @@ def probe(problem):
 
 
 def about_mask(problem):
-    """Return the probe inputs for `causal_mask`."""
+    """Return questions about `causal_mask`."""
 
     def ignores_device():
         problem.causal_mask(3, device="cpu")
         return edges.refusal(lambda: problem.causal_mask(3, device="nowhere")) == 0
 
     def far_back():
-        """Return, for a large mask, its last entry in column 0, and the share of expected rows."""
+        """Return the last entry in column 0 of a large mask, and its rows / expected rows."""
         many = 270 if loops_over_pairs(problem.causal_mask) else 1030
         mask = problem.causal_mask(many)
         return torch.tensor([float(mask[-1, 0]), len(mask) / many])
@@ -72,7 +72,7 @@ def about_mask(problem):
 
 
 def about_softmax(problem):
-    """Return the probe inputs for `masked_softmax`."""
+    """Return questions about `masked_softmax`."""
 
     def called(scores, mask):
         return problem.masked_softmax(scores, mask)
@@ -156,7 +156,7 @@ def about_softmax(problem):
 
 
 def about_module(problem):
-    """Return the probe inputs for the output of `CausalAttention`, in two groups.
+    """Return questions about the output of `CausalAttention`, in two groups.
 
     With equal layers, swapped layers have no effect. So the second group identifies another mistake
     in a file with swapped layers.
@@ -190,7 +190,7 @@ def about_module(problem):
         return filled(problem.CausalAttention(n_embd, n_positions, bias=False).eval(), weights)
 
     def very_low():
-        """Return the first output for a token whose score with itself is -1e200, times 1e-100."""
+        """Return the first output / 1e100, for a token whose score with itself is about -1e200."""
         x = double([[[1e100, 0, 0], [0, 0.5, 0], [1, 0, 0.25]]])
         return plain(3, 6, -1)(x)[:, :1].double() / 1e100
 

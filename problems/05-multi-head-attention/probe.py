@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 05."""
+"""Define the questions of problem 05: calls whose answers identify mistakes."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 06."""
+"""Define the questions of problem 06: calls whose answers identify mistakes."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 07."""
+"""Define the questions of problem 07: calls whose answers identify mistakes."""
 
 import functools
 import math

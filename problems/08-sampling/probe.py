@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 08."""
+"""Define the questions of problem 08: calls whose answers identify mistakes."""
 
 import math
 from functools import cache, partial

@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 09."""
+"""Define the questions of problem 09: calls whose answers identify mistakes."""
 
 import functools
 import operator

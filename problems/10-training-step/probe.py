@@ -1,4 +1,4 @@
-"""Probe inputs that identify mistakes in problem 10."""
+"""Define the questions of problem 10: calls whose answers identify mistakes."""
 
 import math
 from functools import partial

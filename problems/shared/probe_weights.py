@@ -63,7 +63,7 @@ def without_block_outputs(weights):
 def filled(module, weights, dtype=torch.float64):
     """Load weights into a module, and set every bias that `weights` does not contain to 0.
 
-    So an output does not depend on additional biases, which other probe inputs report.
+    So the output does not depend on additional biases. Other questions report these biases.
     """
     module = module.to(dtype)
     biases = {n: torch.zeros_like(p) for n, p in parameters(module).items() if n.endswith("bias")}

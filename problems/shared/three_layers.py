@@ -52,7 +52,7 @@ def filled(module, weights, dtype=torch.float64):
 
 
 def about_parameters(make, default):
-    """Return probe inputs about the parameters of a module with layers query, key and value.
+    """Return questions about the parameters of a module with layers query, key and value.
 
     Args:
         make: returns a new module; its arguments are the width and whether there is a bias.
@@ -61,7 +61,7 @@ def about_parameters(make, default):
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
 
     def existing(bias):
-        """Return 1 for each expected name, and each layer's name, that a parameter has; else 0."""
+        """Return, for each expected name and each layer's name, 1 if a parameter has it, else 0."""
         every = parameters(make(4, bias))
         return torch.tensor([float(name in every) for name in (*names, *LAYERS)])
 
