@@ -1,1 +1,1 @@
-"""Compute expected results and judge results. Processes with student code lack this package."""
+"""Compute and judge results. A worker that tests student code does not contain this package."""

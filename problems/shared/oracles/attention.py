@@ -72,7 +72,7 @@ def average_by_hand(weights, rows):
 
 
 def attend_by_hand(query, keys, values, *, scaled=True):
-    """Return the output for one query: the values, averaged with the softmax of its scores."""
+    """Return the output for one query: the average of the values with its attention weights."""
     scores = [dot(query, key) / (math.sqrt(len(query)) if scaled else 1) for key in keys]
     return average_by_hand(softmax_by_hand(scores), values)
 

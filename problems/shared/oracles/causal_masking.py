@@ -50,7 +50,7 @@ def are_weights(actual, call, expected, mask, near):
 
 
 def is_mask(actual, call, expected):
-    """Require a correct mask. 0 and 1 are accepted as bools, as another test checks the dtype."""
+    """Require a correct mask. The numbers 0 and 1 are accepted: another test checks the dtype."""
     is_number = isinstance(actual, torch.Tensor) and ((actual == 0) | (actual == 1)).all()
     check(actual.bool() if is_number else actual, expected, call)
 

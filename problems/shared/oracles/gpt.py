@@ -15,7 +15,7 @@ from shared.small_gpt import blocks, part
 
 
 def gelu_by_hand(number):
-    """Return the GELU with tanh of a number, as in GPT-2."""
+    """Return GPT-2's GELU of a number, computed with tanh."""
     bent = math.tanh(math.sqrt(2 / math.pi) * (number + 0.044715 * number**3))
     return 0.5 * number * (1 + bent)
 
@@ -108,7 +108,7 @@ def log_sum_by_hand(row):
 def greedy_by_hand(tokens, weights, n_head, n_positions):
     """Return the most probable next token, and its logit minus the second largest logit.
 
-    The model reads only the last n_positions tokens, at positions from 0.
+    The model reads only the last n_positions tokens. The first of them has position 0.
     """
     logits = gpt_by_hand(tokens[-n_positions:], weights, n_head)[-1]
     best, second = sorted(logits, reverse=True)[:2]
@@ -143,7 +143,7 @@ def gelu_slopes_far_from_0(x):
 
 
 def has_tanh(output, call, x):
-    """Require that gelu(x) differs from the GELU with erf as much as the GELU with tanh does."""
+    """Require the GELU with tanh, identified by its largest difference from the GELU with erf."""
     with_erf = elementwise(lambda number: 0.5 * number * (1 + math.erf(number / math.sqrt(2))), x)
     far = (output - with_erf).abs().max().item()
     require(

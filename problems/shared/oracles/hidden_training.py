@@ -5,7 +5,7 @@ from shared.oracles import training
 
 
 def clipping_limit(gradients, part, rng):
-    """Return a limit for clipping: `part` times the norm of the gradients, to four digits."""
+    """Return a clipping limit: `part` times the norm of the gradients, rounded to four digits."""
     return float(f"{part * training.norm(gradients):.4g}")
 
 

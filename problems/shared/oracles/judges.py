@@ -12,11 +12,11 @@ def refused(outcome, call, enabled, reason=""):
     """Require that a call raised ValueError and did not change the gradient mode.
 
     Args:
-        outcome: the name of the exception, or "" if there was none; and the gradient mode after
-            the call.
+        outcome: a pair: the name of the exception, or "" if none was raised, and the gradient mode
+            after the call.
         call: the call, as text.
         enabled: the gradient mode before the call.
-        reason: the reason for the error, without a full stop, for the message.
+        reason: the clause after "as" in the message; by default there is none.
     """
     raised, mode = outcome
     result = f"It raised {raised}" if raised else "It raised nothing"
@@ -50,7 +50,7 @@ def is_kept(actual, call, name, weight):
     require(same, f"{call}\nYour code changed the weights of the module, in `{name}`.")
 
 
-# Dropout, with the attention of shared/visible_dropout.py where `scores` is an argument
+# Dropout. Functions with an argument `scores` judge the attention of shared/visible_dropout.py.
 
 
 def weights_without_dropout(scores, causal=False):
@@ -65,7 +65,7 @@ def weights_without_dropout(scores, causal=False):
 
 
 def output_without_dropout(scores, causal=False):
-    """Return the output of the attention for its sequence in evaluation mode, shape (1, T, C)."""
+    """Return the attention's expected output in evaluation mode, shape (1, T, C)."""
     weights = weights_without_dropout(scores, causal)
     return weights.flatten(1).repeat_interleave(COPIES, dim=1)[None] + 1
 
@@ -138,7 +138,7 @@ def drops_differently(outputs, call, scores, dropout):
     ]:
         (weights_1, entries_1), (weights_2, entries_2) = dropped[one], dropped[two]
         shown = ~(entries_1.all(-1) | entries_2.all(-1))
-        # If no weight is dropped at all, the loop over numbers below reports it.
+        # If neither call drops a weight, the check of the numbers of dropped weights reports it.
         none = not (weights_1 | weights_2)[shown].any()
         different = none or not torch.equal(weights_1[shown], weights_2[shown])
         same = f"{call}\n{what} dropped the same"
@@ -208,7 +208,7 @@ def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
 
 
 def adds_all_or_nothing(output, call, x, whole, near):
-    """Require that a Block's attention adds to each entry of a token either `whole` or 0."""
+    """Require that a Block's attention adds either 0 or the entry of `whole` to each entry of x."""
     added = output - x.expand_as(output)
     check(
         added,
@@ -259,7 +259,7 @@ def check_kept_weights(found, weights, is_kept, dropout):
 
 
 def check_rate(dropped, dropout, what, where):
-    """Require that about the share `dropout` was dropped, in total and at each position.
+    """Require that the share of dropped numbers is about `dropout`, in total and at each position.
 
     Args:
         dropped: True for dropped numbers; the first axis is the batch.
@@ -284,7 +284,7 @@ def check_rate(dropped, dropout, what, where):
 
 
 def check_independent(dropped, dropout, axes, what):
-    """Require that neighbours along each axis are both kept or both dropped only by chance.
+    """Require that neighbours along each axis are dropped independently of each other.
 
     Args:
         dropped: True for dropped numbers.

@@ -21,8 +21,8 @@ BYTES = {
     (2, 3, 5, 7, 11): 4620,
 }
 
-# The new token has query 1, key 2 and value 60; the past has the keys 1, 0 and the values 10, 20.
-# OUTPUTS_IN_NUMBERS is for two such tokens.
+# The past has the keys 1, 0 and the values 10, 20. A new token has query 1, key 2 and value 60.
+# OUTPUT_IN_NUMBERS is the output for one new token, OUTPUTS_IN_NUMBERS for two equal ones.
 OUTPUT_IN_NUMBERS = torch.tensor([[[44.1624]]])
 OUTPUTS_IN_NUMBERS = torch.tensor([[[44.1624], [50.4893]]])
 PRESENT_IN_NUMBERS = torch.tensor([[[[1.0], [0], [2]]]]), torch.tensor([[[[10.0], [20], [60]]]])

@@ -29,7 +29,7 @@ def mean_of_products(mean, call):
 
 
 def spread_of_products(spread, call):
-    """Require that the standard deviation of these variances is about 0.39, as for normal numbers.
+    """Require that the variances of `mean_of_products` have a standard deviation of about 0.39.
 
     The fourth moment is 9 for products of normal numbers, and 3.24 for products of uniform numbers.
     """
@@ -46,13 +46,15 @@ def mean_of_many_pairs(mean, call, times):
 def of_these_pairs(values, call, n_pairs, seeds):
     """Require that the values are the variances of exactly n_pairs pairs, one for each seed.
 
-    The values are compared with the variances for each usual order of the random numbers.
+    The correct variances depend on the order in which the random numbers are drawn. If the
+    student's code uses none of the usual orders, all values are accepted.
     """
     ways = zip(*(usual_variances(16, n_pairs, seed) for seed in seeds), strict=True)
     for variances in ways:
         ratios = [value / variance for value, variance in zip(values, variances, strict=True)]
         usual = statistics.median(ratios)
-        # Four ratios are not equal by chance, so the student's code draws in this order.
+        # Four ratios are never equal by chance. If they are equal, the student's code draws in this
+        # order.
         if sum(math.isclose(ratio, usual, rel_tol=1e-4) for ratio in ratios) < 4:
             continue
         meaning = f"the sum of squared deviations from the mean, divided by n_pairs = {n_pairs}"
@@ -63,7 +65,7 @@ def of_these_pairs(values, call, n_pairs, seeds):
 
 
 def usual_variances(d_k, n_pairs, seed):
-    """Yield the variance of n_pairs dot products for each usual order of the random numbers."""
+    """Yield the variance of n_pairs dot products for each usual order of drawing the numbers."""
     for dtype in (torch.float32, torch.float64):
         generator = torch.Generator().manual_seed(seed)
         numbers = torch.randn(2 * n_pairs * d_k, generator=generator, dtype=dtype).double()

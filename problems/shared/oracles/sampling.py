@@ -14,7 +14,8 @@ from shared.oracles.attention import softmax_by_hand
 
 INF = math.inf
 
-# Logits and probabilities of the README's example, 1, 4, 0, 2 and 3, by temperature.
+# The README's example has the logits 1, 4, 0, 2 and 3. These are the logits divided by each
+# temperature, and their probabilities.
 AT_TEMPERATURE = {
     0.5: torch.tensor([2.0, 8.0, 0.0, 4.0, 6.0]),
     1.0: torch.tensor([1.0, 4.0, 0.0, 2.0, 3.0]),
@@ -189,9 +190,9 @@ def are_tokens(drawn, call, shape):
 
 
 def have_frequencies(drawn, call, shape, probabilities):
-    """Require that each row of draws has the frequencies of the same row of probabilities.
+    """Require that each row of `drawn` has the frequencies in the same row of `probabilities`.
 
-    `shape` is the shape of the draws in one row.
+    `shape` is the shape of one row of `drawn`.
     """
     are_tokens(drawn, call, (len(probabilities), *shape, len(probabilities[0])))
     for row, each in zip(drawn, probabilities, strict=True):

@@ -40,7 +40,10 @@ def softmax_gradient_by_hand(row, upstream):
 
 
 def along(dim, by_hand, *tensors):
-    """Apply a function of lists that returns a list to each slice of the tensors along `dim`."""
+    """Apply `by_hand` to each slice of the tensors along `dim`.
+
+    `by_hand` receives a list of numbers for each tensor, and returns a list of the same length.
+    """
     moved = [tensor.detach().double().movedim(dim, -1) for tensor in tensors]
     slices = [tensor.reshape(-1, tensor.shape[-1]).tolist() for tensor in moved]
     rows = [by_hand(*row) for row in zip(*slices, strict=True)]
@@ -49,7 +52,7 @@ def along(dim, by_hand, *tensors):
 
 
 def exactly_zero(weights, call, where):
-    """Require that the weights of scores of -inf, which `where` selects, are exactly 0."""
+    """Require that the weights at `where`, whose scores are -inf, are exactly 0."""
     require(
         (weights[where] == 0).all(),
         f"{call}\nAn entry of -inf has a small weight, but its weight should be exactly 0.",

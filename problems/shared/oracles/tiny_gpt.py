@@ -21,8 +21,8 @@ def are_parameters_of_gpt(actual, call, expected):
     """Require the parameters of GPT-2, and no others.
 
     Args:
-        actual: a dict with the shape of each parameter under each of its names; and the names of
-            the parameters that GPT-2 does not have.
+        actual: a pair: a dict with the shape of each parameter under each of its names, and the
+            names of the parameters that GPT-2 does not have.
         call: the call, as text.
         expected: the shapes of GPT-2's parameters, by name.
     """
@@ -132,7 +132,10 @@ def drops_embeddings_and_mlp(logits, call, dropout):
 
 
 def reads_all(logits, call):
-    """Require that nothing is dropped before the attention: it adds the same to all entries."""
+    """Require that nothing is dropped before the attention.
+
+    If so, each output of the attention has one of two values: it is dropped or kept.
+    """
     ordered = logits.flatten(0, 1).sort(-1).values
     most = int((ordered.diff() > 1e-5).sum(-1).max()) + 1
     require(

@@ -272,7 +272,7 @@ def _causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 def fresh_weights(config: Any) -> dict[str, Tensor]:
-    """Return random weights by GPT-2's names, so large that a greedy text is varied."""
+    """Return random weights by GPT-2's names, large enough for a varied greedy text."""
     width = config.n_embd
     shapes = {"wte": (config.vocab_size, width), "wpe": (config.n_positions, width)}
     for layer in range(config.n_layer):
