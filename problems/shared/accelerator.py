@@ -40,6 +40,6 @@ def choose(
     except Exception as error:
         return CPU, (
             f"Training on the CPU. On the GPU ({device.type}), the code raises "
-            f"{type(error).__name__}: {error} Does it create tensors without device=x.device?"
+            f"{type(error).__name__}: {error}\nDoes it create tensors without device=x.device?"
         )
     return device, f"Training on the GPU ({device.type})."

@@ -102,7 +102,10 @@ def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _heads(file: Path, metadata: dict[str, str]) -> int | None:
-    """Return n_head from the metadata or from config.json in the same folder; None if unknown."""
+    """Return n_head from the metadata, or from config.json next to the file.
+
+    Return None if neither contains it.
+    """
     try:
         config = json.loads(file.with_name("config.json").read_text("utf-8"))
     except (OSError, ValueError):

@@ -52,7 +52,7 @@ def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 class MultiHeadAttention(nn.Module):
-    """The layer of problem 05 without mask and dropout, by PyTorch's built-in function."""
+    """The layer of problem 05, computed by PyTorch without a mask and without dropout."""
 
     def __init__(self, n_embd: int = 768, n_head: int = 12, bias: bool = True) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def gelu(x: Tensor) -> Tensor:
-    """Return the GELU of problem 06, with tanh."""
+    """Return the GELU of problem 06, which uses tanh."""
     return F.gelu(x, approximate="tanh")
 
 

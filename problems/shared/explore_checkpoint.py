@@ -35,7 +35,7 @@ def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) ->
         typed: the token numbers to continue; None for a default text.
         name: the name of the saved model. If it is None, the name of the file is used, or "" for
             the checkpoint of the course.
-        mine: whether to use the student's code of 01, 05 and 06, too, and not only that of 07.
+        mine: whether to use the student's code of problems 01, 05 and 06 in addition to 07.
 
     Returns:
         0, or an error message.
@@ -94,7 +94,7 @@ def _tokens(loaded: Checkpoint, typed: list[int] | None) -> Tensor:
 
 @torch.no_grad()
 def _show(loaded: Checkpoint, model: Any, tokens: Tensor, probabilities: Tensor) -> None:
-    """Print the most probable next tokens, and a text that greedy decoding continues."""
+    """Print the most probable next tokens, and a greedy continuation of the text."""
 
     def name(shown: list[int]) -> str:
         if loaded.characters:

@@ -145,8 +145,9 @@ def judged(
         tolerance: the relative tolerance.
 
     Returns:
-        The student's table, or None if the code fails or the table has a wrong shape. And a
-        description of the error, to be printed after "yours"; "" if the table is correct.
+        A pair (table, error). `table` is the student's table, or None if the code fails or the
+        table has a wrong shape. `error` is text to be printed after "yours", or "" if the table
+        is correct.
     """
     try:
         with redirect_stdout(io.StringIO()):
@@ -177,7 +178,7 @@ def students_module(problem_id: str) -> ModuleType:
 
 
 def _unlike(result: object, expected: Tensor) -> str:
-    """Return the reason why a result can't be compared with the expected table; "" if it can."""
+    """Return the reason why a result and the expected table can't be compared, or ""."""
     if not isinstance(result, Tensor):
         return f"returns {type(result).__name__} instead of a tensor"
     if result.shape != expected.shape:

@@ -24,8 +24,8 @@ def blocks(weights):
     return every
 
 
-# These weights are larger than the initial weights of a GPT, with which it would repeat its last
-# token. So each of them has an effect on the output.
+# These weights are larger than the initial weights of a GPT, so each of them has an effect on the
+# output. With initial weights, a GPT repeats its last token.
 
 
 def under(name, weights):
@@ -34,7 +34,7 @@ def under(name, weights):
 
 
 def linear_weights(rng, n_in, n_out, *, bias=True, size=1.0):
-    """Return random weights of an nn.Linear whose output is about `size` times its input."""
+    """Return random weights of an nn.Linear that scales its input by about `size`."""
     weights = {"weight": rng.normal(n_out, n_in) * size / math.sqrt(n_in)}
     return weights | ({"bias": rng.normal(n_out) * size / 2} if bias else {})
 

@@ -37,7 +37,7 @@ class SGD:
 
     @torch.no_grad()
     def step(self):
-        """Subtract lr times its gradient from each parameter, in place."""
+        """Subtract `lr` times the gradient from each parameter, in place."""
         for parameter in self.parameters:
             if parameter.grad is not None:
                 parameter -= self.lr * parameter.grad
@@ -95,7 +95,7 @@ def gradients_in(module):
 
 
 def set_gradients(module, gradients):
-    """Set the gradients of the named parameters, and None as the gradient of all others."""
+    """Set the gradients of the parameters in `gradients`, and all other gradients to None."""
     for name, parameter in module.named_parameters():
         parameter.grad = gradients[name].clone() if name in gradients else None
 

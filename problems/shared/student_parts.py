@@ -198,7 +198,7 @@ class _ReplacedSoftmax(TorchFunctionMode):
 def _replace_softmax(
     attention: Any, softmax: Callable[[Tensor, int], Tensor], called: set[str]
 ) -> None:
-    """Let an attention call `softmax` instead of PyTorch's, and add "softmax" to `called` then."""
+    """Make an attention call `softmax` instead of PyTorch's. A call adds "softmax" to `called`."""
     forward = attention.forward
 
     def recorded_softmax(x: Tensor, dim: int) -> Tensor:
@@ -388,7 +388,7 @@ _EXPECTED_DRAWS = torch.tensor([[0, 1, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1
 
 
 def _sampled_tokens(code: Any) -> Tensor:
-    """Return a row per filter: 1 for each of five tokens that `sample` draws, 0 for others."""
+    """Return a row per filter, with 1 for each of the five tokens that `sample` drew, else 0."""
     logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
     drawn = [code.sample(logits.clone(), **options) for options in _FILTERS]
     return torch.stack([tokens.bincount(minlength=5) > 0 for tokens in drawn]).long()

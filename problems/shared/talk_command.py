@@ -120,7 +120,7 @@ def main(arguments: Sequence[str]) -> None:
     options.add_argument(
         "--talk", nargs="?", metavar="NAME", help="continue text with this saved model"
     )
-    options.add_argument("--mine", action="store_true", help="use your own parts throughout")
+    options.add_argument("--mine", action="store_true", help="use your code of all problems")
     asked = options.parse_args(arguments)
     talk(name=asked.talk, mine=asked.mine)
 

@@ -20,7 +20,7 @@ MODULES = """
     smtplib socket statistics subprocess tarfile tempfile textwrap threading timeit trace
     traceback turtle typing urllib.parse urllib.request uuid weakref
 """
-"""Modules of Python's library. Their source is the training text without `--text`."""
+"""Modules of Python's library. Without `--text`, their source is the training text."""
 
 SHIPPED = {"alice": Path(__file__).with_name("alice.txt")}
 """The files of texts that are part of the course, by their names for `--text`.

@@ -9,9 +9,9 @@ COPIES = 8
 
 
 def identity_weights(n_embd):
-    """Return weights of a MultiHeadAttention that make queries and keys 0 and values the tokens.
+    """Return weights of a MultiHeadAttention: queries and keys are 0, values equal the tokens.
 
-    c_proj does not change its input.
+    c_proj returns its input.
     """
     eye, zeros = torch.eye(n_embd), torch.zeros(n_embd)
     return {

@@ -61,8 +61,8 @@ def check_slopes(gradients, value, numbers, call, rng, compare=check, rtol=1e-4,
 
     Args:
         gradients: the gradients, by the names of tensors.
-        value: returns the differentiated number. Its argument is a dict with one tensor by name,
-            which replaces this tensor of `numbers`.
+        value: computes the number to differentiate. Its argument is a dict with one tensor, which
+            replaces the tensor of the same name in `numbers`.
         numbers: the tensors at which the gradients were computed, by name.
         call: the call, as text.
         rng: the generator of the directions.
@@ -153,7 +153,7 @@ def seeded(seed):
 
 
 def random_seeds(rng, number):
-    """Return `number` consecutive seeds, from a random one on."""
+    """Return `number` consecutive seeds, the first of which is random."""
     first = int(torch.randint(2**31, (), generator=rng.generator))
     return range(first, first + number)
 
@@ -173,7 +173,7 @@ def unpack(result, number, what, call):
     many = isinstance(result, tuple | list)
     kind = f"a {type(result).__name__}{f' of {len(result)}' if many else ''}"
     message = f"It returned {kind}; it should return {number} things: {what}."
-    # Not `checks.require`, which records a claim: here the test compares the entries.
+    # `checks.require` would record a claim, which is not needed: the test compares the entries.
     compare.require(many and len(result) == number, f"{call}\n{message}")
     return tuple(result)
 
@@ -274,7 +274,7 @@ def large_numbers(x, weights):
 def unchanged(call, **arguments):
     """Require that the `with` block changes neither these tensors nor the gradient mode.
 
-    The test must create the tensors, as they are compared with those of the trusted process.
+    The tensors must not depend on the student's code, as the trusted process creates them, too.
     """
     before = {name: (tensor.clone(), tensor.requires_grad) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()
@@ -288,9 +288,8 @@ def unchanged(call, **arguments):
 @contextmanager
 def state_unchanged(call):
     """Require that the `with` block changes neither the random state nor the gradient mode."""
-    torch.rand(
-        1
-    )  # changes the state, as setting an earlier seed again could not be noticed otherwise
+    # Change the state. Otherwise, code that sets the test's seed again might leave it unchanged.
+    torch.rand(1)
     state, enabled = torch.get_rng_state(), torch.is_grad_enabled()
     yield
     same = torch.equal(torch.get_rng_state(), state)
@@ -318,7 +317,7 @@ def check_refused(call, run, reason=""):
     Args:
         call: the call, as text.
         run: makes the call.
-        reason: the reason for the error, without a full stop, for the message.
+        reason: the clause after "as" in the message; by default there is none.
     """
     enabled, raised = torch.is_grad_enabled(), ""
     try:
@@ -393,8 +392,8 @@ def loops_over_pairs(run):
     A call that takes less than 10 ms for 192 positions is never a loop over pairs.
 
     On a busy machine, a call may wait for longer than it runs. So a slow call is repeated up to
-    eight times. At the end, it is compared with a call for twice as many positions, which takes a
-    loop over pairs four times as long.
+    eight times. At the end, its time is compared with that for twice as many positions: a loop over
+    pairs takes four times as long.
     """
 
     def seconds_for(length):
