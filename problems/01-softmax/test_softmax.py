@@ -228,7 +228,7 @@ def test_hidden_similarity(problem, solution, rng, shape):
 @pytest.mark.points(0.25)
 def test_hidden_similarity_of_other_vectors(problem, solution, rng):
     """dot_product_similarity is correct for many, large and transposed vectors"""
-    # In float64, as large products cancel, which leaves few correct digits in float32.
+    # Use float64: large products cancel, which leaves few correct digits in float32.
     normal = partial(rng.normal, dtype=torch.float64)
     pairs = {
         "of 600 queries": (normal(600, 1), normal(1, 1)),
@@ -334,7 +334,7 @@ def test_hidden_slices_far_apart(problem, solution, rng, dtype):
     calls = [
         ("softmax(x, 1) of rows far apart", (x, 1)),
         ("softmax(x, 0) of columns far apart", (x.T.contiguous(), 0)),
-        # Each row separately, so that all entries of x are far below zero.
+        # Also each row alone: in some rows, all entries are far below 0.
         *((f"softmax(tensor({row.tolist()}))", (row,)) for row in x.unbind()),
     ]
     results = answers(problem.softmax, [(x.clone(), *dim) for _, (x, *dim) in calls])

@@ -90,4 +90,4 @@ axes.set_axis_off()
 pictures.save(figure, "one_query")
 
 # The dot products of the query with all keys are T scores. Softmax turns them into T weights. The
-# output is the average of the T values with these weights. The same is done for each other query.
+# output is the average of the T values with these weights. The same is done for the other queries.

@@ -310,7 +310,7 @@ def test_hidden_attention_to_other_numbers(problem, solution, rng):
     shapes = {"q": (2, 3, 4, 5), "k": (2, 3, 6, 5), "v": (2, 3, 6, 2)}
 
     def inputs(learning="qkv", **sizes):
-        # In float64, as large scores with small differences have few correct digits in float32.
+        # Use float64: large scores with small differences have few correct digits in float32.
         normal = partial(rng.normal, dtype=torch.float64)
         tensors = {n: example.turned(normal(*shapes[n])) * sizes.get(n, 1) for n in shapes}
         return {n: tensor.requires_grad_(n in learning) for n, tensor in tensors.items()}
@@ -525,7 +525,7 @@ def test_hidden_variance_from_seed_to_seed(problem, rng):
 
 @pytest.mark.points(0.25)
 def test_hidden_variance_of_one_pair_more(problem, rng):
-    """dot_product_variance uses every pair, also if n_pairs is just above a round number"""
+    """dot_product_variance uses every pair, even if n_pairs is just above a round number"""
     often = {33: 40, 65: 24, 101: 16, 129: 12, 257: 8, 513: 4, 1001: 2, 1025: 2, 2049: 2, 4097: 1}
     for n_pairs, times in often.items():
         calls = [(16, n_pairs, True)] * times
