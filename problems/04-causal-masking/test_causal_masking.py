@@ -558,6 +558,6 @@ def test_hidden_second_call(problem, solution, rng):
 @pytest.mark.parametrize("call", [masked_softmax_call, attention_call], ids=["function", "module"])
 @robust.parts("nothing changed", "second call")
 def test_hidden_in_use(problem, rng, call, part):
-    """For other sizes, too, calls change no argument and do not depend on earlier calls"""
+    """For other sizes, too, a call changes no argument and does not depend on earlier calls"""
     sizes = {"length": 5, "n_embd": 5} if call is attention_call else {"lead": (2, 1), "n": 3}
     robust.check_part(part, rng, partial(call, problem, rng, **sizes))

@@ -34,7 +34,7 @@ previous_place[:-1, 1:T] = torch.eye(T - 1)  # query i matches key i - 1
 my_word[:K, T : T + K] = torch.eye(K)
 third_word[kind[min(2, T - 1)].argmax(), T : T + K] = 1  # every query matches the key of this word
 
-heads = {  # per head: the weights that give the queries, and those for the keys
+heads = {  # for each head: the weights that compute its queries, and those for its keys
     "previous word": (previous_place, my_place),
     "same word": (my_word, my_word),
     f'"{words[min(2, T - 1)]}"': (third_word, my_word),

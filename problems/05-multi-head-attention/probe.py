@@ -85,9 +85,9 @@ LEAVES = ("c_attn.weight", "c_attn.bias", "c_proj.weight", "c_proj.bias")
 def about_attention(problem):
     """Return questions about a layer's output without dropout, in three parts.
 
-    The inputs of the second and third parts hide one kind of mistake each, so that other mistakes
-    show alone. If the three thirds of c_attn are equal, swapping queries, keys and values has no
-    effect. If there is only one token, its attention weight is 1, so a wrong score has no effect.
+    In the second part, the three thirds of c_attn are equal, so swapping queries, keys and values
+    has no effect. In the third part there is only one token. Its attention weight is 1, so a wrong
+    score has no effect. So these parts identify other mistakes.
     """
 
     def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):
@@ -116,7 +116,8 @@ def about_attention(problem):
         query, key = torch.tensor([0, 3]), torch.tensor([6, 9])
         weights["c_attn.weight"][12, 0] = 0  # keep large entries of x out of the values
         if case == "far below":
-            dtype = torch.float32  # adding its lowest number does not hide the last score
+            # The last score is the largest, even if a mask adds the lowest number of float32.
+            dtype = torch.float32
             weights["c_attn.bias"][query], weights["c_attn.bias"][key] = 1.8e19, -1.7e19
             weights["c_attn.weight"][key, 0], x[:, -1, 0] = 1e17, 340
         elif case == "future far above":
@@ -155,9 +156,9 @@ def about_attention(problem):
 
     @torch.no_grad()
     def long():
-        """Return whether later tokens do not change the first outputs of a sequence of 1030 tokens.
+        """Return whether the first outputs of a sequence of 1030 tokens ignore later tokens.
 
-        Code that loops over pairs of positions is too slow for this, and counts as correct.
+        Return True for code that loops over pairs of positions, because it is too slow for this.
         """
         x, weights = numbers(1, 1030, 4).float(), attention_weights(4)
         module = made(problem, weights, 1, causal=True, dtype=torch.float32).eval()
@@ -357,10 +358,10 @@ def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
 def telltale(problem, dropout, uneven=0.0):
     """Return a layer and a sequence for which the output shows what dropout drops.
 
-    All scores are equal. So each attention weight is 1/3, for any scale. The value of token j is 1
-    at COPIES separate places, and 0 elsewhere. At these places, the output of query i is the
-    weight of token j, plus 1 from c_proj. So only a dropped entry is 0. If `uneven` is not 0, the
-    tokens have different keys, and so different weights.
+    All scores are equal. So each attention weight is 1/3, for any scale. In COPIES entries, the
+    value of token j is 1 and the values of all other tokens are 0. So in the output of query i,
+    these entries equal the weight of token j, plus 1 from c_proj, and only a dropped entry is 0.
+    If `uneven` is not 0, the tokens have different keys, and so different weights.
     """
     q = torch.zeros(HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     k, v = q.clone(), q.clone()
@@ -373,8 +374,9 @@ def telltale(problem, dropout, uneven=0.0):
 def is_readable(problem):
     """Return whether the output of `telltale` shows what dropout drops.
 
-    It does not if the layer splits the heads or the output of c_attn wrongly. Here, query i in
-    head h has such a large score with token i + h that this token has the weight 1, for any scale.
+    The output does not show it if the layer splits the heads or the output of c_attn wrongly. To
+    test the splitting, query i in head h has such a large score with token i + h that this token
+    has the weight 1, for any scale.
     """
     q, k = torch.zeros(2, HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     v = numbers(HEADS, WIDTH, HEADS * WIDTH)
@@ -387,7 +389,7 @@ def is_readable(problem):
     return one_found and torch.allclose(module.eval()(sequence[None]), sequence.new_tensor(4 / 3))
 
 
-def drawn(module, sequence, batch, seed=None):
+def outputs_of_copies(module, sequence, batch, seed=None):
     """Return the outputs for `batch` copies of a sequence.
 
     The result has the axes (sequence, query, head, key, copy).
@@ -454,7 +456,10 @@ def partly_together(entries):
 
 
 def shared_by_queries(entries):
-    """Return whether an entry of a value is dropped for all queries that keep its weight."""
+    """Return whether an entry of a value is usually dropped for all queries at once.
+
+    A query is ignored if its attention weight for this value is dropped.
+    """
     low, zeros = entries < 1.2 / (1 - RATE), entries == 0
     kept = ~(low | zeros).all(-1, keepdim=True)
     return share_alike(low & ~zeros, 1, kept & ~zeros) > 0.8
@@ -474,7 +479,9 @@ def about_dropout(problem):
     @functools.cache
     def trained():
         module, sequence = telltale(problem, RATE)
-        return torch.cat([drawn(module, sequence, batch=30, seed=seed) for seed in range(12)])
+        return torch.cat(
+            [outputs_of_copies(module, sequence, batch=30, seed=seed) for seed in range(12)]
+        )
 
     def repeated():
         """Return which pairs of calls drop the same entries.
@@ -482,23 +489,25 @@ def about_dropout(problem):
         The pairs are calls with equal seeds, calls with different seeds, and successive calls.
         """
         module, sequence = telltale(problem, RATE)
-        first, again, other, following = (drawn(module, sequence, 24, s) for s in (3, 3, 4, None))
+        first, again, other, following = (
+            outputs_of_copies(module, sequence, 24, s) for s in (3, 3, 4, None)
+        )
         pairs = [(first, again), (first, other), (other, following)]
         return torch.tensor([[*map(same, dropped(a), dropped(b))] for a, b in pairs])
 
     def own_weights():
         """Return whether the output has more distinct values than correct dropout can produce."""
-        return len(values(drawn(*telltale(problem, RATE, 0.1), batch=30, seed=3))) > 12
+        return len(values(outputs_of_copies(*telltale(problem, RATE, 0.1), batch=30, seed=3))) > 12
 
     def back_in_training():
         """Return the distinct values in training mode after a call in evaluation mode."""
         module, sequence = telltale(problem, RATE)
         module.eval()(sequence[None].clone())  # the code may change its argument
-        return values(drawn(module.train(), sequence, batch=30, seed=3))
+        return values(outputs_of_copies(module.train(), sequence, batch=30, seed=3))
 
     def in_evaluation():
         module, sequence = telltale(problem, RATE)
-        return values(drawn(module.eval(), sequence, 2, seed=5))
+        return values(outputs_of_copies(module.eval(), sequence, 2, seed=5))
 
     def gradient():
         module = made(problem, attention_weights(6), 2, dropout=RATE)
@@ -507,7 +516,9 @@ def about_dropout(problem):
 
     def of_one_sequence():
         module, sequence = telltale(problem, RATE)
-        return how_often(torch.cat([drawn(module, sequence, batch=1, seed=n) for n in range(9)]))
+        return how_often(
+            torch.cat([outputs_of_copies(module, sequence, batch=1, seed=n) for n in range(9)])
+        )
 
     def of_one_token(n_head):
         """Return whether all entries of a head are sometimes 0 for a single token.

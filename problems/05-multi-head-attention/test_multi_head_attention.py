@@ -25,7 +25,7 @@ GPT2_NAMES = ["c_attn.bias", "c_attn.weight", "c_proj.bias", "c_proj.weight"]
 
 
 def gpt2_weights(rng, n_embd, *, bias=True, dtype=torch.float32):
-    """Return random weights by GPT-2's names, for scores that are neither equal nor far apart."""
+    """Return random weights by GPT-2's names, such that scores are neither equal nor far apart."""
     weights = {
         "c_attn.weight": rng.normal(3 * n_embd, n_embd) * 1.2 / math.sqrt(n_embd),
         "c_proj.weight": rng.normal(n_embd, n_embd) / math.sqrt(n_embd),
@@ -108,7 +108,7 @@ def heads_call(
 @pytest.mark.parametrize("name", ["split_heads", "merge_heads"])
 @robust.parts(*robust.COMMON)
 def test_heads_in_use(problem, rng, name, part):
-    """split_heads and merge_heads follow the rules of docs/robust.md"""
+    """split_heads and merge_heads follow the rules for all problems"""
     make = partial(heads_call, problem, rng, name)
     robust.check_part(part, rng, make, sizes="batch seq_len n_head head_dim")
 
@@ -282,7 +282,7 @@ def extreme(rng, case, n_embd, n_head):
     weight, bias = weights["c_attn.weight"], weights["c_attn.bias"]
     query = torch.arange(0, n_embd, n_embd // n_head)
     key, value = n_embd + query, -n_embd
-    if case == LOW:  # adding float32's lowest number does not hide the last score
+    if case == LOW:  # the last score is the largest, even if a mask adds float32's lowest number
         bias[query], bias[key], weight[key, 0] = 1.8e19, -1.7e19, 1e17
         x[:, -1, 0] = 340
         return weights, x, {}
@@ -327,7 +327,7 @@ def attention_call(
 @pytest.mark.points(1.75)
 @robust.parts(*robust.COMMON)
 def test_attention_in_use(problem, rng, part):
-    """MultiHeadAttention follows the rules of docs/robust.md"""
+    """MultiHeadAttention follows the rules for all problems"""
     make, sizes = partial(attention_call, problem, rng), "batch seq_len n_head head_dim"
     robust.check_part(part, rng, make, sizes=sizes, other={"seq_len": 5})
 
@@ -356,7 +356,7 @@ def test_sequences_of_any_length(problem, rng, causal, length):
 def module_with_visible_dropout(problem, scores, dropout, causal=False):
     """Return a module in training mode, an input sequence, and the text of the call.
 
-    The output shows which entries dropout drops, so it is checked in evaluation mode first.
+    Only a correct output shows which entries dropout drops. So it is first checked after eval().
     """
     make = partial(make_attention, problem, dropout=dropout, causal=causal)
     module, sequence = visible_dropout.attention_with_visible_dropout(make, scores)
@@ -432,7 +432,7 @@ def test_names_and_positions(problem, rng):
 
 
 def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
-    """Compare gradients with slopes, for a seed that makes each call drop the same entries."""
+    """Compare gradients with numerical slopes, dropping the same entries in each call."""
     # Slopes need float64: differences of float32 outputs are too coarse.
     weights = gpt2_weights(rng, n_embd, dtype=torch.float64)
     x = rng.normal(2, 4, n_embd, dtype=torch.float64)
@@ -579,7 +579,7 @@ def test_hidden_precision(problem, solution, rng, causal):
 @pytest.mark.points(0.5)
 @robust.parts("nothing changed", "second call")
 def test_hidden_in_use(problem, rng, part):
-    """For other sizes too, a call changes no argument and does not depend on earlier calls"""
+    """For other sizes, too, a call changes no argument and does not depend on earlier calls"""
     sizes = {"seq_len": 5, "n_head": 3, "head_dim": 4}
     make = partial(attention_call, problem, rng, causal=False, **sizes)
     robust.check_part(part, rng, make, other={"seq_len": 8})

@@ -247,29 +247,29 @@ def shares(entries):
     """Return the factor by which dropout multiplies each entry, (batch, T, C).
 
     Args:
-        entries: returns the entries to which dropout applies, in training mode for the argument
-            True, in evaluation mode for False.
+        entries: a function that returns the entries to which dropout applies. Its argument is True
+            for training mode and False for evaluation mode.
     """
     torch.default_generator.manual_seed(3)
     return entries(True) / entries(False)
 
 
-def values(found):
-    """Return the distinct finite factors, or nine ones if there are more than 8."""
-    finite = found[found.isfinite()]
+def values(factors):
+    """Return the distinct finite factors, or a tensor of 9 ones if there are more than 8."""
+    finite = factors[factors.isfinite()]
     seen = (finite.mul(1e4).round() + 0.0).unique() / 1e4
     return seen if len(seen) <= 8 else torch.full((9,), 1.0, dtype=torch.float64)
 
 
-def how_often(found):
+def how_often(factors):
     """Return the approximate rate of dropped entries, as the index of an interval."""
     bounds = torch.tensor([0.03, 0.17, 0.36, 0.42, 0.62, 0.9], dtype=torch.float64)
-    return torch.bucketize((found.abs() < 1e-6).double().mean(), bounds)
+    return torch.bucketize((factors.abs() < 1e-6).double().mean(), bounds)
 
 
-def together(found):
+def together(factors):
     """Return for each axis whether neighbours are dropped together."""
-    zero = found.abs() < 1e-6
+    zero = factors.abs() < 1e-6
     if not 0.02 < zero.double().mean() < 0.98:
         return torch.zeros(3)
     alike = [(zero.diff(dim=axis) == 0).double().mean() > 0.95 for axis in range(3)]
@@ -277,11 +277,15 @@ def together(found):
 
 
 def about_dropping(entries):
-    """Return questions about dropout of entries. For the argument, see `shares`."""
+    """Return questions about dropout. For the argument `entries`, see `shares`."""
     found = functools.cache(lambda: shares(entries))
 
     def often():
-        """Return the approximate rate, or -1 if few random draws decide about all entries."""
+        """Return the approximate rate of dropped entries.
+
+        Return -1 if all sequences have the same dropped entries, or if each sequence is dropped
+        as a whole. The rate then depends on a few random numbers.
+        """
         batch, length, width = together(found()).bool().tolist()
         few = batch or (length and width)
         return torch.tensor(-1) if few else how_often(found())
@@ -411,7 +415,7 @@ def about_parts(problem):
     """Return questions about the parameters of a Block."""
 
     def there():
-        """Return which expected parameters a Block without bias has, and how many it has in all."""
+        """Return which parameters of a Block remain without bias, and the number of parameters."""
         found = parameters(problem.Block(6, 2, bias=False))
         number = float(len({id(weight) for weight in found.values()}))
         return torch.tensor([*(float(name in found) for name in expected_parts(True)), number])
@@ -468,7 +472,7 @@ def about_defaults(problem):
     def unless_it_stops(question, right):
         """Return the answer to a question, or `right` if the code raises an exception.
 
-        An exception says nothing about defaults.
+        Other questions report the exception, which is not a mistake in the defaults.
         """
         found = functools.cache(question)
         answer = attempt(found)

@@ -100,7 +100,7 @@ def test_gelu_of_large_numbers(problem):
 
 
 def check_slopes_of_output(actual, inputs, tensors, by_hand, upstream, call, rng):
-    """Compare the gradients of an output with slopes of the definition along random directions.
+    """Compare the gradients of an output with numerical slopes of the definition.
 
     The tolerances are wide, as each slope is a sum over all entries.
 
@@ -108,7 +108,7 @@ def check_slopes_of_output(actual, inputs, tensors, by_hand, upstream, call, rng
         actual: the result of the student's code for `inputs`.
         inputs: the tensors that need gradients, by name: x, and the module's parameters.
         tensors: the same tensors by name, as the test made them.
-        by_hand: returns the output for tensors by name, by the definition.
+        by_hand: the definition, a function that takes a dict of tensors and returns the output.
         upstream: the gradient with respect to the output.
         call: the call, as text.
         rng: draws the directions.
@@ -286,7 +286,7 @@ def test_mlp_layers(problem, dropout, bias):
 
 
 def shapes(weights, n_embd, bias):
-    """Return the names and shapes of the weights that a helper such as `mlp_weights` returns."""
+    """Return the names and shapes of the tensors that `weights`, such as mlp_weights, returns."""
     made = weights(_Zeros(), n_embd, bias=bias)
     return {name: tuple(weight.shape) for name, weight in made.items()}
 
@@ -538,7 +538,7 @@ def call_of(problem, rng, name, batch=2, seq_len=4, dtype=torch.float32):
 @robust.parts("float32", "float64", "sizes of one", *robust.KEPT)
 @pytest.mark.parametrize("name", ["gelu", *MODULES])
 def test_in_use(problem, rng, name, part):
-    """gelu and the modules follow the rules of docs/robust.md"""
+    """gelu and the modules follow the rules for all problems"""
     sizes, other = "batch seq_len", {"batch": 3, "seq_len": 2}
     robust.check_part(part, rng, partial(call_of, problem, rng, name), sizes=sizes, other=other)
 
@@ -609,8 +609,8 @@ def both(problem, solution, name, weights, *arguments, **options):
 def check_alike(student, reference, x, rng, call, *, digits=False, argument=torch.clone):
     """Compare outputs and all gradients of a student's module or function with the reference.
 
-    The tolerance of a gradient is a small part of its largest entry. A small entry may be the sum
-    of large terms that cancel, and then has their rounding error.
+    The tolerance of a gradient is a small part of its largest entry. A small entry may be a sum of
+    large terms that cancel each other, and then it contains the rounding errors of these terms.
     """
     x = x.clone().requires_grad_()
     actual, expected = student(argument(x)), reference(x)

@@ -144,7 +144,7 @@ def pairs_drawn(module):
     return ((x.diff() == 1).all() & (y == x + 1).all()).double()
 
 
-piece = text.training[:50_000]  # a loop over a whole library takes half a minute
+piece = text.training[:50_000]  # a Python loop over the whole text may take half a minute
 expected = {
     "GPT": (students, answers(right).detach()),
     "get_batch": (pairs_drawn, torch.ones((), dtype=torch.float64)),
@@ -230,9 +230,7 @@ def train(model, text, steps, peak=6e-3):
     begun = time.monotonic()
 
     def measure():
-        """Measure the loss of the held-out text, and keep the weights if it is the lowest so
-        far.
-        """
+        """Measure the held-out loss, and keep the weights if it is the lowest loss so far."""
         nonlocal best
         measured[len(losses)] = step_code.evaluate(reader, batches)
         if measured[len(losses)] <= min(measured.values()):
@@ -353,7 +351,7 @@ def draw_losses(axes, text, curves):
         axes.plot(steps, smooth, color=colour, label=f"{name}: training")
         axes.plot(*zip(*measured.items(), strict=True), "o:", ms=3, color=colour, label="held out")
     bars = [torch_gpt.bigram_loss(each, n_characters) for each in (text.training, text.held_out)]
-    if abs(bars[0] - bars[1]) < 0.05:  # else one line would hide the other
+    if abs(bars[0] - bars[1]) < 0.05:  # two lines would overlap, so draw one
         axes.axhline(bars[0], color=pictures.BLACK, linestyle="--", linewidth=1, label="bigram bar")
     else:
         for bar, line, of_text in zip(bars, ("--", ":"), ("", ", held out"), strict=True):

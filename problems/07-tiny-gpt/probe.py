@@ -37,7 +37,7 @@ def shapes(given):
 
 
 def named_once(model, given):
-    """Return a model's parameters by name, each expected one only by its expected name."""
+    """Return a model's parameters by name. An expected parameter has only its expected name."""
     found, wanted = parameters(model), shapes(given)
     expected = {id(each) for name, each in found.items() if name in wanted}
     return {n: each for n, each in found.items() if n in wanted or id(each) not in expected}
@@ -52,7 +52,7 @@ def models(problem):
 def filled(problem, given, weights=None, dtype=torch.float64):
     """Return the student's model in evaluation mode, with the weights for which it has parameters.
 
-    Another part reports missing and extra parameters, so they must have no effect here.
+    Missing and extra parameters must have no effect here, as `about_parts` asks about them.
     """
     model = problem.GPT(problem.GPTConfig(**given))
     weights = gpt_weights(given) if weights is None else weights
@@ -84,9 +84,9 @@ def with_logits(problem, given, logits):
 
 
 def with_own_token(problem, given, of_position=0):
-    """Return a model that predicts the last token again.
+    """Return a model for which the most probable next token is the last token again.
 
-    If `of_position` is large, it predicts the token with the number of the last position.
+    If `of_position` is large, the most probable token is the number of the last position.
     """
     weights = {name: 0 * each for name, each in gpt_weights(given).items()}
     rows = torch.eye(given["vocab_size"], given["n_embd"], dtype=torch.float64)
@@ -161,7 +161,7 @@ SPREADS = torch.tensor(
     + [1.2, 1.6, 2.5, 3, 4.35, 4.8, 6, 8, 14, 30, 70],
     dtype=torch.float64,
 )
-"""Bounds between the initial standard deviations of known mistakes, in units of 0.02."""
+"""Bounds that separate the initial standard deviations of known mistakes, in units of 0.02."""
 
 
 def about_start(problem):
@@ -516,7 +516,7 @@ def about_modes(problem, by_chance):
     def alike():
         """Return whether generate, called twice in training mode, returns the same tokens.
 
-        It does if nothing is dropped.
+        The tokens are the same if nothing is dropped.
         """
         model, idx = filled(problem, given).train(), tokens(13, 12, 6)
         torch.default_generator.manual_seed(6)
@@ -614,8 +614,8 @@ def about_batches(problem):
     def seeds():
         """Return which pairs of batches are equal.
 
-        The pairs have equal or different seeds, of a generator or of torch, or are successive. The
-        last pair consists of the first rows for different seeds.
+        The first four pairs have equal or different seeds, of a generator or of torch. The other
+        pairs are two successive batches, and the first rows of batches with different seeds.
         """
         generators = [torch.Generator().manual_seed(seed) for seed in (1, 1, 2)]
         given = [batch(300, 3, 8, seed=n, generator=g)[0] for n, g in enumerate(generators)]

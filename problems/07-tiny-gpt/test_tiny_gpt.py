@@ -299,16 +299,16 @@ def test_targets_that_do_not_count(problem, rng):
 # Dropout
 
 RATE = 0.4
-# With 256 entries, each row almost certainly has an entry that both dropouts drop.
+# With 256 entries, nearly every row has one that is dropped in the embeddings and in the MLP.
 DROPPING = {"vocab_size": 257, "n_positions": 4, "n_embd": 256, "n_layer": 1, "n_head": 1}
 
 
 def dropping_model(problem, rng, dropout):
-    """Return a model with logits that show dropped entries, and the text of its call.
+    """Return a model whose logits show which entries dropout drops, and the text of its call.
 
     In the embeddings of the last token and of the positions, each entry is 0.005. The MLP adds 0.1
     to each entry, and the attention adds 0. The logits of the other tokens are 0.01 times the
-    entries after the last norm.
+    output of the last norm.
     """
     sizes = DROPPING | {"dropout": dropout}
     n_embd, size = sizes["n_embd"], 0.01
@@ -326,11 +326,11 @@ def dropping_model(problem, rng, dropout):
 
 
 def reading_model(problem, rng, dropout):
-    """Return a model with logits that show what its attention reads, and the text of its call.
+    """Return a model whose logits show what its attention reads, and the text of its call.
 
-    Each entry of the attention's input is 1. Each row of the weight for values sums to 0.1, but a
-    part of a row has another sum. So a value shows whether the attention reads all entries of a
-    token. The embeddings and the output of the MLP are 0.
+    Each entry of the attention's input is 1, and each row of the weight for the values sums to
+    0.1. So values are 0.1 if the attention reads all entries of a token, and differ from 0.1 if
+    it reads only some of them. The embeddings and the output of the MLP are 0.
     """
     sizes = DROPPING | {"dropout": dropout}
     n_embd = sizes["n_embd"]
@@ -350,7 +350,7 @@ def reading_model(problem, rng, dropout):
 def check_attention_reads_all(problem, rng, dropout, batch):
     """Require that a Block drops no entries of the attention's input."""
     model, call = reading_model(problem, rng, dropout)
-    call = f"{call} in training, where only the attention adds numbers, equal ones for all entries"
+    call = f"{call} in training, where only the attention adds numbers, which are all equal"
     checks.check_that(dropped_logits(model.train(), call, batch), oracles.reads_all, call)
 
 
@@ -510,7 +510,7 @@ def seeded_logits(model, idx, call):
 
 
 def check_mode(model, idx, training, call):
-    """Require that two calls differ, by dropout, in training mode, and agree in evaluation mode."""
+    """Require that dropout makes two calls differ in training mode, but not in evaluation mode."""
     first, (second, _) = seeded_logits(model, idx, call), answer(model, call, idx)
     form = torch.empty(*idx.shape, 11)
     differ = not torch.equal(
@@ -588,7 +588,7 @@ def test_gradients_flow(problem, rng):
 
 
 def check_slopes_of_loss(model, weights, idx, targets, sizes, call, rng):
-    """Compare gradients of the loss with slopes of the definition along random directions."""
+    """Compare gradients of the loss with numerical slopes along random directions."""
 
     def by_hand(moved):
         doubles = {name: weight.double() for name, weight in (weights | moved).items()}
@@ -701,7 +701,7 @@ def test_bigram_is_a_float(problem):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("text", ["abracadabra", "abababab", "aaab", "aabb", "ab", "aabacaaabc"])
 def test_bigram_in_numbers(problem, text):
-    """bigram_loss is the mean of -ln of the share with which each token follows the one before"""
+    """bigram_loss is the mean of -ln of the share of each token among those after the same token"""
     letters = sorted(set(text))
     data = torch.tensor([letters.index(letter) for letter in text])
     call = f'bigram_loss(data, {len(letters)}) with the letters of "{text}" as tokens'
@@ -771,7 +771,7 @@ def test_learns_by_heart(problem, rng):
     check_learning(problem, rng, seed=31)
 
 
-# Requirements of all functions
+# Rules for all problems
 
 
 def call_of(problem, right, rng, sizes, batch=2, seq_len=5, dtype=torch.float32):
@@ -795,7 +795,7 @@ def call_of(problem, right, rng, sizes, batch=2, seq_len=5, dtype=torch.float32)
 @pytest.mark.points(1.25)
 @robust.parts("float32", "float64", "transposed memory", "nothing changed", "second call")
 def test_model_in_use(problem, rng, part):
-    """A model follows the rules of docs/robust.md"""
+    """GPT follows the rules for all problems"""
 
     def right(weights):
         dtype = weights["lm_head.weight"].dtype
@@ -907,7 +907,7 @@ def check_model(student, reference, idx, targets, rng, call):
 @pytest.mark.points(1)
 @robust.parts("sizes of one", "transposed memory", "nothing changed", "second call", "float64")
 def test_hidden_model_in_use(problem, solution, rng, part):
-    """Models of other sizes follow the rules of docs/robust.md, too"""
+    """For other sizes, too, GPT follows the rules for all problems"""
     sizes = OTHER_SIZES[0][2] | {"dropout": 0.2}
 
     def right(weights):

@@ -433,7 +433,7 @@ def test_large_logits(problem, rng):
     check_distribution(problem, row, (1000,), temperature=2.0)
 
 
-# Rules that hold in every problem
+# Rules for all problems
 
 
 @pytest.mark.points(0.25)
@@ -476,7 +476,7 @@ PARTS = "float32", "float64", "sizes of one", "transposed memory", "nothing chan
 @robust.parts(*PARTS)
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters_in_use(problem, rng, name, part):
-    """The first three functions follow the rules of docs/robust.md"""
+    """The first three functions follow the rules for all problems"""
     call = partial(call_of, problem, oracles, rng, name)
     robust.check_part(part, rng, call, sizes="n", other={"lead": (), "n": 7})
 

@@ -591,7 +591,7 @@ PARTS = ("float32", "float64", "transposed memory", "nothing changed", "second c
 @pytest.mark.points(0.5)
 @robust.parts(*PARTS)
 def test_attention_in_use(problem, rng, part):
-    """CachedAttention follows the rules of docs/robust.md, for its past as for other arguments"""
+    """CachedAttention follows the rules for all problems, which apply to its past, too"""
 
     def right(weights):
         return lambda x, past: oracles.attention(x, past, weights, 2)
@@ -603,7 +603,7 @@ def test_attention_in_use(problem, rng, part):
 @pytest.mark.points(0.75)
 @robust.parts(*PARTS)
 def test_model_in_use(problem, rng, part):
-    """CachedGPT follows the rules of docs/robust.md, and never drops anything"""
+    """CachedGPT follows the rules for all problems, and never drops anything"""
 
     def right(weights):
         return lambda idx: oracles.logits(idx, weights, 2, dtype=next(iter(weights.values())).dtype)

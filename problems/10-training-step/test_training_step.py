@@ -642,7 +642,7 @@ def call_of(problem, right, rng, name, dtype=DOUBLE, rows=3, entries=4):
 @robust.parts("float32", "float64", "sizes of one", *robust.KEPT)
 @pytest.mark.parametrize("name", BACKWARD)
 def test_gradients_in_use(problem, rng, name, part):
-    """The first three functions follow the rules of docs/robust.md"""
+    """The first three functions follow the rules for all problems"""
     call = partial(call_of, problem, oracles, rng, name)
     robust.check_part(part, rng, call, sizes="rows entries", other={"rows": 5})
 

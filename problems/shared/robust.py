@@ -5,7 +5,7 @@ A test file defines a call of a function or module, and the rules that it tests:
     @pytest.mark.points(2)
     @robust.parts(*robust.COMMON)
     def test_weighted_sum_in_use(problem, rng, part):
-        \"\"\"weighted_sum follows the rules of docs/robust.md\"\"\"
+        \"\"\"weighted_sum follows the rules for all problems\"\"\"
 
         def call(n=4, d=5, dtype=torch.float32):
             inputs = {"w": rng.normal(n, dtype=dtype), "x": rng.normal(n, d, dtype=dtype)}
