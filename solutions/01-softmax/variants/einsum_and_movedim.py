@@ -1,4 +1,4 @@
-"""einsum for every sum, and softmax along the last dimension only, after moving dim there."""
+"""Compute all sums with einsum. Move dim to the end before the softmax."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Change a copy of x in place, which autograd records; give entries of -inf the weight 0."""
+"""Change a copy of x in place, which autograd supports. The weight of an entry -inf is 0."""
 
 import torch
 
@@ -16,5 +16,5 @@ def softmax(x, dim=-1, temperature=1.0):
     z -= z.amax(dim=dim, keepdim=True).detach()
     e = z.exp()
     e = e.masked_fill(x == -float("inf"), 0.0)
-    # a slice of nothing but -inf: 0 / 0 is NaN
+    # a slice whose entries are all -inf has the result 0 / 0 = NaN
     return e / e.sum(dim=dim, keepdim=True)

@@ -1,4 +1,4 @@
-"""softmax by way of its logarithm, with the maximum subtracted first; bmm for the scores."""
+"""Subtract the maximum, compute the logarithms of the weights, and apply exp. Scores use bmm."""
 
 import torch
 

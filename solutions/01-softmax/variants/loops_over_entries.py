@@ -1,4 +1,4 @@
-"""One entry at a time, in plain loops over indices; every entry stays a tensor."""
+"""Compute one entry at a time, in loops over indices. Each entry is a tensor."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""An autograd function with a backward pass written by hand."""
+"""Define an autograd function with a hand-written backward pass."""
 
 import torch
 

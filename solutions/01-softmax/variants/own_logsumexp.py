@@ -1,6 +1,6 @@
-"""softmax as exp(x - log sum exp), with a hand-written log-sum-exp; broadcast products for scores.
+"""Compute softmax as exp(x - logsumexp), with a hand-written logsumexp. Broadcast the scores.
 
-Less exact where numbers are large: x and its log-sum-exp are rounded before they are subtracted.
+This is less exact for large numbers, as x and its logsumexp are rounded before the subtraction.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""The textbook formula: subtract the largest entry, apply exp, divide by the sum."""
+"""Use the textbook formula: subtract the largest entry, apply exp, divide by the sum."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""math.e raised to tensors, sorting for the maximum, dimensions put back with unsqueeze."""
+"""Raise math.e to a tensor. Find the maximum by sorting, and restore dimensions with unsqueeze."""
 
 import math
 

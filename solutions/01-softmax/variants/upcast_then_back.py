@@ -1,4 +1,4 @@
-"""Half precision is computed in float32, float32 in float64, and the result is converted back."""
+"""Compute float16 in float32 and float32 in float64, and convert the result back."""
 
 import torch
 

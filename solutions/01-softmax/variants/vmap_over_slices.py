@@ -1,4 +1,4 @@
-"""Functions of one vector, lifted to tensors by torch.vmap."""
+"""Define functions of one vector, and apply them to tensors with torch.vmap."""
 
 import torch
 

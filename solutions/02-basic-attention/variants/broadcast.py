@@ -1,4 +1,4 @@
-"""Products of all pairs by broadcasting and sums, without any matrix product."""
+"""Multiply all pairs by broadcasting, and sum. Use no matrix product."""
 
 import torch
 from torch import nn

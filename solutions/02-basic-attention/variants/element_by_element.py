@@ -1,4 +1,4 @@
-"""Every query, score and output by itself, written into new tensors."""
+"""Compute each query, score and output separately, and write it into a new tensor."""
 
 import torch
 from torch import nn

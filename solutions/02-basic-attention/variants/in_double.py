@@ -1,4 +1,4 @@
-"""The scores and weights in float64, rounded back to the dtype of x at the end."""
+"""Compute scores and weights in float64, and convert the output to the dtype of x."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A running softmax that takes in one key at a time, as fast attention kernels do."""
+"""Update the softmax with one key at a time, as fast attention kernels do."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""The layers are in a list and have their usual names too: each parameter has two names."""
+"""Store the layers in a list and under their usual names, so each parameter has two names."""
 
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
-"""Weights by way of their logarithm: exp(score - logsumexp of the row).
+"""Compute the weights as exp(score - logsumexp of the row).
 
-Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
+This is less exact for large scores, as they and their logsumexp are rounded before the subtraction.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""The weights of the three layers side by side in one product, then cut in three."""
+"""Compute all three layers with one product, and split the result."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""bmm and a hand-written softmax that subtracts each row's maximum, in place where possible."""
+"""Use bmm, and a hand-written softmax that works in place where possible."""
 
 import torch
 from torch import nn

@@ -1,5 +1,6 @@
-"""Everything transposed: keys times queries, a softmax over the keys, and no bias of `key`, which adds
-the same to all scores of a query.
+"""Transpose everything: keys times queries, and a softmax over the keys.
+
+`key` has no bias, because its bias adds the same number to all scores of a query.
 """
 
 import torch
@@ -16,6 +17,6 @@ class SimpleAttention(nn.Module):
 
     def forward(self, x):
         q, v = self.query(x).mT, self.value(x).mT  # (B, C, T)
-        k = F.linear(x, self.key.weight)  # softmax ignores a number added to a whole row
+        k = F.linear(x, self.key.weight)  # a constant per row does not change softmax
         weights = torch.softmax(k @ q, dim=1)  # (B, keys, queries)
         return (v @ weights).mT.contiguous()

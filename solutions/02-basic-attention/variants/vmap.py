@@ -1,4 +1,4 @@
-"""Attention of one sequence, applied to the batch by vmap."""
+"""Define attention for one sequence, and apply it to the batch with torch.vmap."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Helpers, further parameters with defaults, a buffer, and the last weights kept for inspection."""
+"""Add helpers, optional parameters and a buffer, and store the last weights."""
 
 import torch
 from torch import nn

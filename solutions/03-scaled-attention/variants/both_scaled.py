@@ -1,4 +1,4 @@
-"""Queries and keys are each scaled by the fourth root of d_k; scale as a tensor of the right dtype."""
+"""Scale queries and keys by the fourth root of d_k, which is a tensor of their dtype."""
 
 import math
 

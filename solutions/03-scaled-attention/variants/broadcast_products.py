@@ -1,4 +1,4 @@
-"""Products by broadcasting and sums instead of matrix products; the variance by Welford's rule."""
+"""Broadcast and sum instead of using matrix products. Compute the variance by Welford's rule."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Einsum everywhere, one draw for queries and keys."""
+"""Use einsum for all products. Draw queries and keys with one call."""
 
 import torch
 from torch import nn

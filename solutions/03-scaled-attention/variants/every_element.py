@@ -1,4 +1,4 @@
-"""Loops over every query and key, stacked again at the end; the layers are in a dict, too."""
+"""Loop over queries and keys, and stack the results. The layers are also in a dict."""
 
 import math
 

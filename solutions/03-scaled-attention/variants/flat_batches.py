@@ -1,4 +1,4 @@
-"""Leading dimensions are flattened for bmm and restored; log_softmax; the module has its own lines."""
+"""Flatten leading dimensions for bmm. Use log_softmax. The module does not call the function."""
 
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-"""torch.nn.functional and matmul, the formula line by line."""
+"""Write the formula line by line with torch.nn.functional and matmul."""
 
 import math
 

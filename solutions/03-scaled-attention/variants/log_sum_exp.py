@@ -1,6 +1,6 @@
-"""Weights through logsumexp, a helper for the scores, layers made in a loop, one draw pair by pair.
+"""Use logsumexp for the weights, create layers in a loop, and draw pair by pair.
 
-Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
+This is less exact for large scores, as they and their logsumexp are rounded before the subtraction.
 """
 
 import math

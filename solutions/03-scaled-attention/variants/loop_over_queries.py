@@ -1,4 +1,4 @@
-"""A loop over the queries, and pairs drawn one by one."""
+"""Loop over the queries, and draw the pairs one by one."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A hand-written softmax that subtracts each query's largest score, and statistics' pvariance."""
+"""Write the softmax by hand, and use statistics.pvariance."""
 
 import math
 import statistics

@@ -1,4 +1,4 @@
-"""The queries are scaled before the product; layers used by weight with F.linear."""
+"""Scale the queries before the product, and apply the weights of the layers with F.linear."""
 
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-"""torch.vmap over the sequences of a batch, a helper class, and more optional parameters."""
+"""Apply attention to each sequence with torch.vmap. Use a helper class and optional parameters."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A bias of 0 and -inf that is added to the scores; the buffer holds float 0 and 1."""
+"""Add a bias of 0 and -inf to the scores. The buffer contains the floats 0 and 1."""
 
 import math
 

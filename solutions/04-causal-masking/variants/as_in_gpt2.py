@@ -1,4 +1,4 @@
-"""As in GPT-2's code, with a helper class and a dimension for one head, added and removed."""
+"""Follow GPT-2's code, with a helper class and an extra dimension for one head."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Products by einsum, and a mask of the sequence's length that is made for each call."""
+"""Use einsum for products, and create a mask of the sequence's length in each call."""
 
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-"""One product with the stacked weights of the three layers; numpy builds the mask."""
+"""Multiply with the stacked weights of all three layers. NumPy creates the mask."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Everything transposed: tokens are columns, and softmax runs down the keys."""
+"""Transpose everything: tokens are columns, and softmax is applied along dimension 1, the keys."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Hidden scores become the lowest number of the dtype; F.linear with the layers' weights."""
+"""Set hidden scores to the lowest number of the dtype. Use F.linear with the layers' weights."""
 
 import math
 

@@ -1,6 +1,6 @@
-"""One key after the other, with a running maximum and sum; logsumexp where all scores are known.
+"""In forward, use one key at a time, with a running maximum and sum. masked_softmax uses logsumexp.
 
-Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
+This is less exact for large scores, as they and their logsumexp are rounded before the subtraction.
 """
 
 import torch
@@ -8,7 +8,7 @@ from torch import nn
 
 
 def causal_mask(seq_len, device=None):
-    # The one of each row stays on in all rows below it.
+    # The running sum of the identity is 1 on and below the diagonal.
     return torch.eye(seq_len, device=device).cumsum(dim=0).bool()
 
 

@@ -1,4 +1,4 @@
-"""A stable softmax written by hand, with hidden scores taken out before exp."""
+"""Write a stable softmax by hand, which leaves out hidden scores before exp."""
 
 from math import sqrt
 

@@ -1,4 +1,4 @@
-"""A line for each step: queries, keys, values, scores, weights, output."""
+"""Write one line for each step: queries, keys, values, scores, weights, output."""
 
 import math
 

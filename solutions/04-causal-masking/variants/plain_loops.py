@@ -1,4 +1,4 @@
-"""Loops over rows, positions and batch; no broadcasting, no batched product."""
+"""Loop over batch, rows and positions, without broadcasting and batched products."""
 
 import math
 

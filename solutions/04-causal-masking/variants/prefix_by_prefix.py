@@ -1,4 +1,4 @@
-"""No mask in forward: each position runs a softmax over the tokens up to itself."""
+"""Use no mask in forward. Compute a softmax over the tokens up to each position."""
 
 import torch
 from torch import nn

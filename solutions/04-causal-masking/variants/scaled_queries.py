@@ -1,4 +1,4 @@
-"""Scaled queries, keys without bias, batched products; the mask gets a dimension for the batch."""
+"""Scale the queries, use keys without bias, and add a batch dimension to the mask."""
 
 import torch
 import torch.nn as nn
@@ -25,7 +25,7 @@ class CausalAttention(nn.Module):
         if T > len(self.mask):
             raise ValueError("sequence is longer than n_positions")
         q = self.query(x) / x.size(-1) ** 0.5
-        keys = x @ self.key.weight.mT  # softmax ignores the bias's term for a whole row
+        keys = x @ self.key.weight.mT  # a constant per row does not change softmax
         att = torch.bmm(q, keys.mT)
         att = masked_softmax(att, self.mask[None, :T, :T].bool())
         return torch.bmm(att, self.value(x))

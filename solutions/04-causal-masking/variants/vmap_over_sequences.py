@@ -1,4 +1,4 @@
-"""One sequence at a time with torch.vmap; hidden scores assigned by index."""
+"""Process one sequence at a time with torch.vmap. Assign hidden scores by index."""
 
 import math
 

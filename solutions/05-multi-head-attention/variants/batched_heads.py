@@ -1,6 +1,6 @@
-"""Heads folded into the batch for bmm, weights through logsumexp, a mask that grows with the sequences.
+"""Join heads and batch for bmm, use logsumexp, and let the mask grow with the sequences.
 
-Less exact where scores are large: they and their logsumexp are rounded before the subtraction.
+This is less exact for large scores, as they and their logsumexp are rounded before the subtraction.
 """
 
 import math

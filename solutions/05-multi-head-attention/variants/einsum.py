@@ -1,4 +1,4 @@
-"""Einstein sums, and the mask from comparing indices."""
+"""Use einsum for products, and create the mask by comparing indices."""
 
 import torch
 from torch import nn

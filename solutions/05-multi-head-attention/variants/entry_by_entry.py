@@ -1,4 +1,4 @@
-"""Every score by itself, of all sequences at once, in Python loops; slow but correct."""
+"""Compute each score in Python loops, for all sequences at once. This is slow but correct."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""F.linear with the layers' weights, F.dropout with self.training, layers made in another order."""
+"""Use F.linear with the layers' weights and F.dropout. Create the layers in a different order."""
 
 import math
 

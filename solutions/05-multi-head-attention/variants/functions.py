@@ -1,4 +1,4 @@
-"""A pure function for the attention, which takes the dropout layer as an argument."""
+"""Write attention as a pure function with the dropout layer as an argument."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A Python loop over heads, slices instead of reshapes."""
+"""Loop over the heads, and use slices instead of reshapes."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""In the manner of minGPT: one forward, shapes in comments."""
+"""Follow minGPT: one forward method with shapes in comments."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Keys in blocks of three; largest score, sum and average are carried from block to block."""
+"""Process keys in blocks of three. Update the largest score, the sum and the average."""
 
 import torch
 from torch import nn
@@ -42,7 +42,7 @@ class MultiHeadAttention(nn.Module):
             if self.causal:
                 scores = scores.masked_fill(torch.arange(k.shape[2])[block] > rows, -torch.inf)
             before, largest = largest, torch.maximum(largest, scores.amax(-1, keepdim=True))
-            largest = largest.detach()  # any number would do here, so no gradient is lost
+            largest = largest.detach()  # the result does not depend on it
             powers = torch.exp(scores - largest)
             shrunk = torch.exp(before - largest)
             total = total * shrunk + powers.sum(-1, keepdim=True)

@@ -1,4 +1,4 @@
-"""Softmax and dropout by hand, from exp and rand_like."""
+"""Write softmax and dropout by hand, with exp and rand_like."""
 
 import math
 

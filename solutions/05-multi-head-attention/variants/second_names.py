@@ -1,4 +1,4 @@
-"""Problem 05 with its layers in a list, too, so that each parameter has two names."""
+"""Store the layers of problem 05 in a list, too, so that each parameter has two names."""
 
 import math
 
@@ -23,7 +23,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"{n_head} heads for {n_embd} entries")
         self.n_embd, self.n_head, self.head_dim = n_embd, n_head, n_embd // n_head
         self.causal = causal
-        # The list comes first, so it is the names in the list that PyTorch takes for the first.
+        # The list is created first, so PyTorch reports the names in the list.
         self.layers = nn.ModuleList(nn.Linear(n_embd, k * n_embd, bias=bias) for k in (3, 1))
         self.c_attn, self.c_proj = self.layers
         self.attn_dropout, self.resid_dropout = nn.Dropout(dropout), nn.Dropout(dropout)

@@ -1,4 +1,4 @@
-"""torch.vmap over sequences and heads; hidden scores become the lowest number of the dtype."""
+"""Use torch.vmap over sequences and heads. Set hidden scores to the lowest number of the dtype."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The layers' weights cut up by heads, one Einstein sum for each step; nothing is split or merged."""
+"""Reshape the layers' weights by heads, and use one einsum per step without splitting tensors."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Einstein sums, for means and for a hand-written attention."""
+"""Use einsum for means and for a hand-written attention."""
 
 import math
 

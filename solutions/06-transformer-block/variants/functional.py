@@ -1,4 +1,4 @@
-"""Functions do the work, and the modules only hold weights."""
+"""Compute with functions. The modules only store weights."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A matrix subtracts the mean, and the variance comes from torch's unbiased variance."""
+"""Subtract the mean with a matrix, and correct torch's unbiased variance."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Copied from a notebook: cells, names used twice, and leftover trials."""
+"""Contain cells from a notebook, with reused names and leftover experiments."""
 
 # %%
 import math

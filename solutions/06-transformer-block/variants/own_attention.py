@@ -1,4 +1,4 @@
-"""Problem 05's attention instead of the given one; std in LayerNorm; dropout written by hand."""
+"""Use the attention of problem 05, std in LayerNorm, and hand-written dropout."""
 
 import math
 
@@ -45,7 +45,7 @@ class CausalSelfAttention(nn.Module):
 
 
 def gelu(x):
-    # beyond 20 the tanh is 1 anyway, so nothing large has to be cubed
+    # tanh is 1 beyond 20, so larger entries need not be cubed
     z = x.clamp(-20, 20)
     return 0.5 * x * (1 + torch.tanh((2 / math.pi) ** 0.5 * (z + 0.044715 * z**3)))
 

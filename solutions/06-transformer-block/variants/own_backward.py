@@ -1,4 +1,4 @@
-"""gelu and LayerNorm as functions of autograd, with gradients written by hand."""
+"""Define gelu and LayerNorm as autograd functions with hand-written gradients."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The usual way: the formulas of the README, line by line."""
+"""Write the README's formulas line by line."""
 
 import math
 

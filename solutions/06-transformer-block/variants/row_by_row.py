@@ -1,4 +1,4 @@
-"""One row at a time, in Python loops; √(2/π) is rounded, and eps is a buffer."""
+"""Process one row at a time in Python loops. √(2/π) is rounded, and eps is a buffer."""
 
 import torch
 import torch.nn.functional as F

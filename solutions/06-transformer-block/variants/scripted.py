@@ -1,4 +1,4 @@
-"""gelu compiled by TorchScript, as in Megatron; vmap over rows in LayerNorm."""
+"""Compile gelu with TorchScript, as Megatron does, and use vmap over rows in LayerNorm."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Layers have a second name, too; the argument of forward has another name."""
+"""Give layers a second name, and the argument of forward a different name."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The MLP is an nn.Sequential with names; GELU is a separate layer; norms register no bias."""
+"""Build the MLP as an nn.Sequential with names and a GELU layer. Norms register no bias."""
 
 import math
 from collections import OrderedDict

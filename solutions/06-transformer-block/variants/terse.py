@@ -1,4 +1,4 @@
-"""As short as possible."""
+"""Use as few lines as possible."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""LayerNorm takes its parameters from torch's LayerNorm and has its own forward."""
+"""Derive LayerNorm from torch's LayerNorm, with a hand-written forward."""
 
 import math
 

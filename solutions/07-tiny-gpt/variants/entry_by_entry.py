@@ -1,4 +1,4 @@
-"""Loops over positions and tokens, the loss by logsumexp, a table that is filled, Counter."""
+"""Loop over positions and tokens, compute the loss with logsumexp, and count with Counter."""
 
 import math
 from dataclasses import dataclass

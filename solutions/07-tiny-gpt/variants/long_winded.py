@@ -1,4 +1,4 @@
-"""One step per line, long names, the loss from log_softmax and gather, pairs in a dict."""
+"""Write one step per line with long names. Use log_softmax, gather, and a dict of pairs."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""In the manner of nanoGPT."""
+"""Follow the style of nanoGPT."""
 
 import math
 from dataclasses import dataclass

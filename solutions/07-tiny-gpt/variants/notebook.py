@@ -1,4 +1,4 @@
-"""Copied together from the cells of a notebook; float32 counts, F.embedding, F.dropout."""
+"""Combine cells of a notebook, with float32 counts, F.embedding and F.dropout."""
 
 import math
 from dataclasses import dataclass

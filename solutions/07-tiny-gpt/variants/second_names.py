@@ -1,4 +1,4 @@
-"""Layers have a second name, too."""
+"""Give layers a second name."""
 
 import math
 from dataclasses import dataclass

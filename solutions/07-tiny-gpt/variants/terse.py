@@ -1,4 +1,4 @@
-"""Short names, a bare nn.Module, weights set through .data, windows by unfold."""
+"""Use short names, a bare nn.Module, weights set through .data, and windows by unfold."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A class for the transformer and one for generation, by recursion; weights start from rand."""
+"""Use one class for the embeddings and blocks, and another one that generates recursively."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""torch.distributions draws; the generator's state replaces the global one for the draw."""
+"""Draw with torch.distributions. Its draws use the generator's state as the global state."""
 
 import torch
 from torch.distributions import Categorical
@@ -23,7 +23,7 @@ def keep_top_k(logits, k):
 def keep_top_p(logits, p):
     if not 0 < p <= 1:
         raise ValueError("p has to be in (0, 1].")
-    # smallest first: drop what sums to no more than 1 - p
+    # in ascending order, drop tokens while their sum is at most 1 - p
     ascending, order = torch.sort(logits, dim=-1, descending=False)
     from_below = ascending.softmax(dim=-1).cumsum(dim=-1)
     drop = from_below <= 1 - p

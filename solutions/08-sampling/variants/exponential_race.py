@@ -1,4 +1,4 @@
-"""Probabilities divided by exponential noise, as in gpt-fast; the largest wins."""
+"""Divide probabilities by exponential noise, as gpt-fast does, and select the largest."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The largest of logits plus Gumbel noise; penalties of 0 and -inf are added to drop tokens."""
+"""Select the largest sum of logit and Gumbel noise. Drop tokens by adding -inf."""
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 def penalty(keep: Tensor, like: Tensor) -> Tensor:
-    """0 where a token is kept, -inf elsewhere."""
+    """Return 0 where a token is kept, and -inf elsewhere."""
     return torch.zeros_like(like).masked_fill_(~keep, float("-inf"))
 
 

@@ -1,4 +1,4 @@
-"""One uniform number per row, looked up in the running sum of the probabilities."""
+"""Draw a uniform number per row, and find it in the running sum of the probabilities."""
 
 import math
 
@@ -31,7 +31,7 @@ def keep_top_p(logits, p):
     probs = logits.softmax(dim=-1)
     order = torch.argsort(probs, dim=-1, descending=True)
     running = torch.cumsum(torch.gather(probs, -1, order), dim=-1)
-    # how many tokens it takes until the sum is p or more
+    # the number of tokens until the sum is p or more
     needed = (running < p).sum(dim=-1, keepdim=True) + 1
     rank = torch.argsort(order, dim=-1)
     out = logits.clone()
@@ -52,5 +52,5 @@ def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     cdf = logits.detach().softmax(dim=-1).cumsum(dim=-1)
     u = torch.rand(*cdf.shape[:-1], 1, generator=generator, dtype=cdf.dtype)
     drawn = torch.searchsorted(cdf, u * cdf[..., -1:], right=True)
-    last = (cdf < cdf[..., -1:]).sum(dim=-1, keepdim=True)  # the last token that can come
+    last = (cdf < cdf[..., -1:]).sum(dim=-1, keepdim=True)  # the last possible token
     return torch.minimum(drawn, last).squeeze(-1)

@@ -1,4 +1,4 @@
-"""One row at a time, in Python."""
+"""Process one row at a time in a Python loop."""
 
 import torch
 

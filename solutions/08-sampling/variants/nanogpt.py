@@ -1,4 +1,4 @@
-"""In the manner of nanoGPT's generate, with the filters as separate functions."""
+"""Follow nanoGPT's generate, with the filters as separate functions."""
 
 import torch
 import torch.nn.functional as F
@@ -36,7 +36,7 @@ def keep_top_p(logits, p):
 def sample(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     if temperature == 0:
         _, idx_next = torch.topk(logits, k=1, dim=-1)
-        # of equal ones, the first
+        # the first of equal logits
         idx_next = (logits == logits.gather(-1, idx_next)).int().argmax(dim=-1)
         return idx_next
     logits = apply_temperature(logits, temperature)

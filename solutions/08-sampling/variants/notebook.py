@@ -1,4 +1,4 @@
-"""As written in a notebook: many small steps and changed copies, without the prints."""
+"""Use many small steps and changed copies, as in a notebook, without the prints."""
 
 import numpy as np
 import torch

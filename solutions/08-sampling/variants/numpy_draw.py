@@ -1,4 +1,4 @@
-"""NumPy draws, from a seed that torch's generator gives."""
+"""Draw with NumPy, from a seed that torch's generator draws."""
 
 import numpy as np
 import torch

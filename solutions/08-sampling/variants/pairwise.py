@@ -1,4 +1,4 @@
-"""No sorting: each token is compared with each other one, and einsum sums the larger ones."""
+"""Compare each pair of tokens instead of sorting, and sum the larger ones with einsum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def apply_temperature(logits: Tensor, temperature: float) -> Tensor:
 
 
 def _larger(logits: Tensor) -> Tensor:
-    """Entry (i, j): whether logit j is larger than logit i."""
+    """Return a mask. Entry (i, j) is True if logit j is larger than logit i."""
     return logits.unsqueeze(-2) > logits.unsqueeze(-1)
 
 

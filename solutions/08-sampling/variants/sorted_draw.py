@@ -1,4 +1,4 @@
-"""A class does the work; the draw is made among the sorted tokens and then traced back."""
+"""Use a class. Draw among the sorted tokens, and look up the index before sorting."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class Sampler:
         return logits if self.temperature == 1 else logits / self.temperature
 
     def allowed(self, ordered: Tensor) -> Tensor:
-        """Which of the logits, sorted from the largest on, stay."""
+        """Return a mask of the logits to keep. They are sorted in descending order."""
         stay = torch.ones_like(ordered, dtype=torch.bool)
         if self.top_k is not None and self.top_k < ordered.shape[-1]:
             stay = ordered >= ordered[..., self.top_k - 1, None]

@@ -1,4 +1,4 @@
-"""Terse, with short names."""
+"""Use short code and short names."""
 
 import torch
 

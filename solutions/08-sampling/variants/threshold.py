@@ -1,4 +1,4 @@
-"""Each filter finds the smallest logit that stays and drops all below it. Typed helpers."""
+"""Find the smallest logit to keep, and drop all smaller logits. Use typed helpers."""
 
 from typing import Optional
 

@@ -1,4 +1,4 @@
-"""Heads joined to the batch, baddbmm, a table of positions kept as a buffer."""
+"""Join the heads to the batch for baddbmm, and store a table of positions as a buffer."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""An attention with a base class; the cache is a small class inside generate."""
+"""Derive the attention from a base class, and define a small cache class inside generate."""
 
 import math
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class CachedAttention(Heads):
 
     @staticmethod
     def hidden(n_new: int, n_all: int) -> torch.Tensor:
-        """True where new token i must not look: at all that comes after n_all - n_new + i."""
+        """Return a mask that is True where key j comes after the new token i."""
         table = [[j > n_all - n_new + i for j in range(n_all)] for i in range(n_new)]
         return torch.tensor(table, dtype=torch.bool).view(n_new, n_all)
 
@@ -124,7 +124,7 @@ class CachedGPT(nn.Module):
 
 
 class Text:
-    """A text under construction, with its cache."""
+    """A growing text and its cache."""
 
     def __init__(self, model: CachedGPT, prompt: torch.Tensor) -> None:
         self.model, self.tokens = model, prompt

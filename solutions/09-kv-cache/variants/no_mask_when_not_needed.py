@@ -1,4 +1,4 @@
-"""is_causal for the prompt, no mask for one token, a mask for a chunk only."""
+"""Use is_causal for the prompt, no mask for one token, and a mask for several new tokens."""
 
 from dataclasses import dataclass
 

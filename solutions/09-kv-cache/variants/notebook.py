@@ -1,4 +1,4 @@
-"""Terse, as in a notebook."""
+"""Use short code, as in a notebook."""
 
 import torch as t, torch.nn as nn, torch.nn.functional as F
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Keys and values are one tensor inside; the last step of generate reads its token too."""
+"""Store keys and values in one tensor. The last step of generate also reads its token."""
 
 from dataclasses import dataclass
 

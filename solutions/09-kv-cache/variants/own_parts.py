@@ -1,4 +1,4 @@
-"""The given parts replaced by the student's own: norms, GELU, blocks, a plain config."""
+"""Replace the given parts by hand-written norms, GELU, blocks and a plain config."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""New keys and values are written behind a copy of the past in preallocated tensors."""
+"""Write new keys and values after a copy of the past, in preallocated tensors."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""generate writes into buffers for all positions and masks the unused ones."""
+"""Write into buffers for all positions in generate, and mask the unused positions."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class CachedAttention(nn.Module):
         return self.joined(F.scaled_dot_product_attention(q, k, v, mask)), (k, v)
 
     def step(self, x, buffers, place):
-        """One token at this place; the buffers have room for all positions."""
+        """Process one token at this position. The buffers have room for all positions."""
         q, k, v = self.heads(x)
         buffers[0][:, :, place] = k[:, :, 0]
         buffers[1][:, :, place] = v[:, :, 0]

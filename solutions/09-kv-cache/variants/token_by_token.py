@@ -1,4 +1,4 @@
-"""Each new token by itself, in a loop; own softmax."""
+"""Process each new token separately in a loop, with a hand-written softmax."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ def kv_cache_bytes(n_layer, n_embd, seq_len, batch_size=1, bytes_per_number=2):
 
 
 def gather(query, keys, values):
-    """One query (B, H, D) and all the keys and values (B, H, n, D) that it may see."""
+    """Return the output for one query (B, H, D) and its visible keys and values (B, H, n, D)."""
     scores = (query[:, :, None] * keys).sum(-1) / math.sqrt(keys.shape[-1])
     powers = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)
     weights = powers / powers.sum(dim=-1, keepdim=True)

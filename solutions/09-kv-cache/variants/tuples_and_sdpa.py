@@ -1,4 +1,4 @@
-"""PyTorch's attention with a bool mask; a tuple of tuples."""
+"""Use PyTorch's attention with a bool mask, and a tuple of tuples for the past."""
 
 from dataclasses import dataclass
 

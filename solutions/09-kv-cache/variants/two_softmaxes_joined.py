@@ -1,4 +1,4 @@
-"""Past and new tokens are two tables of scores, joined before the softmax."""
+"""Compute scores for past and new tokens separately, and join them before the softmax."""
 
 import math
 from dataclasses import dataclass

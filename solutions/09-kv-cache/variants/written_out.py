@@ -1,4 +1,4 @@
-"""The attention written out, as most people do it; a list of tuples."""
+"""Write out the steps of attention, and use a list of tuples for the past."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""After torch's own code: lerp_ and addcdiv_, parameter groups, a clipped coefficient."""
+"""Follow torch's code: lerp_ and addcdiv_, parameter groups, a clipped coefficient."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Everything by einsum; the optimizer keeps its state in dicts by parameter."""
+"""Use einsum for all products. The optimizer stores its state in dicts by parameter."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""AdamW over one flat vector of all parameters; attention with keys by queries."""
+"""Apply AdamW to one vector of all parameters. The weights have the axes (..., keys, queries)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""All parameters at once: torch._foreach_* over lists."""
+"""Update all parameters at once with torch._foreach_* functions."""
 
 import math
 
@@ -12,7 +12,7 @@ def softmax_backward(weights, grad):
 
 
 def attention_backward(q, k, v, grad, mask=None):
-    # The trick of FlashAttention: sum(grad_weights * weights) is sum(grad * output), row by row.
+    # As in FlashAttention, sum(grad_weights * weights) is sum(grad * output) for each row.
     root = k.size(-1) ** 0.5
     scores = q @ k.mT / root
     if mask is not None:

@@ -1,4 +1,4 @@
-"""Logarithms: weights as exp(score - logsumexp); Adam with the faster formula of its paper."""
+"""Compute weights as exp(score - logsumexp). Use the faster formula from the paper on Adam."""
 
 import math
 
@@ -56,7 +56,7 @@ def learning_rate(step, warmup, total, peak, floor):
 
 
 class AdamW:
-    """AdamW that puts both bias corrections into the learning rate."""
+    """AdamW that includes both bias corrections in the learning rate."""
 
     def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
         bad = [value for value in (lr, eps, weight_decay) if value < 0]

@@ -1,4 +1,4 @@
-"""As in a notebook: one small step per line, .data, zeros instead of no gradient."""
+"""Use one small step per line, as in a notebook, with .data and zeros for missing gradients."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Functions for one sequence, applied to batches by vmap; generators and small functions."""
+"""Apply functions of one sequence with torch.vmap. Use generators and small functions."""
 
 import functools
 import math
@@ -84,7 +84,7 @@ class AdamW:
 
     @staticmethod
     def mover(p, betas, eps, weight_decay):
-        """A generator that moves a parameter each time it is sent a learning rate."""
+        """Yield repeatedly, and update a parameter each time a learning rate is sent."""
         b1, b2 = betas
         m = v = t = 0
         while True:

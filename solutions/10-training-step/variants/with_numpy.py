@@ -1,4 +1,4 @@
-"""The first three functions in NumPy, without automatic gradients."""
+"""Write the first three functions in NumPy, without automatic gradients."""
 
 import numpy as np
 import torch
