@@ -33,15 +33,15 @@ STUDENTS_PLUGINS = {"attention-course", "pytest-timeout"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark `slow`, and let torch use one thread.
+    """Register the mark `slow`, and limit torch to one thread.
 
-    Each core runs a test process with small tensors, in which more threads would only wait for each
-    other. A process that only distributes tests does not load torch, so that the others start
+    Each core runs a test process with small tensors, so more threads would only wait for each
+    other. A process that only distributes tests does not load torch. The test processes then start
     seconds earlier.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not config.getoption("numprocesses", default=None):
-        gc.disable()  # until all tests are collected, as few objects are garbage before
+        gc.disable()  # until all tests are collected, as this creates little garbage
         import torch
         from typer import testing
 
@@ -216,7 +216,7 @@ def course_suite() -> Suite:
 
 @pytest.fixture
 def at_home(course_suite: Suite, tmp_path: Path) -> Callable[..., ProblemResult]:
-    """Return a function that tests the text of a file as on a student's computer."""
+    """Return a function that runs tests on the text of a file, as on a student's computer."""
     from grader.run.local_files import LocalFiles
     from grader.run.session import Session
 

@@ -37,7 +37,7 @@ def lent_template(template: TemplateProcess) -> Iterator[None]:
 
 
 def lend(connection: Connection, prefork_server: socket.socket) -> None:
-    """Send the connection to this process's prefork server to the test. Wait until the test ends.
+    """Pass the prefork server of this process to the test, and wait until the test ends.
 
     Args:
         connection: the connection to the test.

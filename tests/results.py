@@ -1,4 +1,4 @@
-"""Build results without a run of tests."""
+"""Build results without running tests."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def prose(path: Path) -> Iterator[str]:
     else:
         yield from re.findall(r"(?:^ *|  )(# .*)", source, re.MULTILINE)
         waiting: list[ast.stmt | ast.Module] = [ast.parse(source)]
-        while waiting:  # does not look into statements such as `if`
+        while waiting:  # statements such as `if` contain no docstrings
             node = waiting.pop()
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
                 yield from (ast.get_docstring(node) or "").splitlines()
@@ -62,7 +62,10 @@ def prose(path: Path) -> Iterator[str]:
 
 
 def words_and_findings(lines: Iterator[str]) -> tuple[int, list[str]]:
-    """Return the number of words, and each line with a phrase to avoid and its replacement."""
+    """Return the number of words, and a list of findings.
+
+    A finding is a line with a phrase to avoid, and the phrase's replacement.
+    """
     words, found = 0, []
     for line in lines:
         words += len(line.split())

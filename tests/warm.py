@@ -74,7 +74,7 @@ def run_command(
 ) -> NoReturn:
     """Run a Python command in this process, and exit with its status."""
     for name in [name for name in sys.modules if name.partition(".")[0] in ("grader", "tests")]:
-        del sys.modules[name]  # so that the command may import a different copy
+        del sys.modules[name]  # so that the command may import other copies of these packages
     os.chdir(folder)
     for number, path in enumerate(files):
         opened = os.open(path, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""Each problem's explore.py shows the student's functions; its pictures exist and are small."""
+"""Each problem's explore.py shows the student's functions. Its pictures exist and are small."""
 
 import ast
 import functools
@@ -42,7 +42,7 @@ def library():
 
 @pytest.fixture
 def explore(tmp_path, monkeypatch, capsys, library):
-    """Return a function that runs a problem's explore.py with a file.
+    """Return a function that runs a problem's explore.py next to a file of a student.
 
     The function returns the folder of the problem and the output.
     """
@@ -198,7 +198,7 @@ def test_own_parts_train_on_the_students_text(explore, tmp_path):
 def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     losses = iter([2.0, 1.0, 3.0])
     monkeypatch.setattr(torch_gpt, "evaluate", lambda *_: next(losses))
-    monkeypatch.setattr(torch_gpt, "train_step", lambda *_: 1.0)  # which would take long
+    monkeypatch.setattr(torch_gpt, "train_step", lambda *_: 1.0)  # as training takes long
     monkeypatch.setitem(SHORT_TRAINING, "07-tiny-gpt", ("--steps", "60"))
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--seed", "3")
     assert "lowest after step 40: 1.000" in words

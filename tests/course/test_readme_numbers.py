@@ -237,7 +237,7 @@ def test_the_losses_of_07_are_correct() -> None:
     assert f"= {0.6 * math.log(2):.4f}$$" in text
 
 
-# 06 and 08: gelu, norm, cuts
+# 06 and 08: gelu, layer norm, temperatures
 
 
 def test_the_numbers_of_gelu_and_layer_norm_are_correct() -> None:

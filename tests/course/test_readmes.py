@@ -16,7 +16,7 @@ PROBLEMS = own_course().problems()
 READMES = [problem.folder / "README.md" for problem in PROBLEMS]
 MOST_WORDS = {"01": 1000, "02": 1100, "03": 900, "04": 1100, "05": 1300}
 MOST_WORDS |= {"06": 1200, "07": 1500, "08": 1000, "09": 1300, "10": 1600}
-"""The limits, which sum to 12,000."""
+"""The word limit of each README. The limits sum to 12,000."""
 
 each_readme = pytest.mark.parametrize("readme", READMES, ids=lambda path: path.parent.name)
 
@@ -72,8 +72,8 @@ def test_each_step_has_a_command_and_the_steps_name_all_parts_of_the_stub(readme
 
 
 @each_readme
-def test_the_command_of_a_step_runs_some_of_the_visible_tests(readme: Path) -> None:
-    """As pytest also compares file names, `-k block` would run all tests of 06."""
+def test_the_command_of_a_step_runs_some_but_not_all_visible_tests(readme: Path) -> None:
+    """As pytest also matches file names, `-k block` would run all tests of 06."""
     (file,) = readme.parent.glob("test_*.py")
     visible = file.read_text(encoding="utf-8").partition("\n# --- hidden tests ---\n")[0]
     names = re.findall(r"^def (test_\w+)", visible, re.MULTILINE)
@@ -104,7 +104,7 @@ def test_the_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
 def test_the_first_lines_agree_with_the_manifest(problem: Problem) -> None:
-    """The audit compares the other facts."""
+    """The audit compares the difficulty, the time and the points."""
     title, _, line, *_ = (problem.folder / "README.md").read_text(encoding="utf-8").splitlines()
     assert title == f"# {problem.id[:2]} · {problem.entry.title}"
     part = f"Part {problem.part.id} · " if problem.part.optional else ""

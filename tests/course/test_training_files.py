@@ -1,4 +1,4 @@
-"""In problem 10, code that calls PyTorch's functions for a part gets no points for that part."""
+"""In problem 10, calls of PyTorch's autograd, optimizers and norms earn no points."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def graded(sandbox: Sandbox, added: str) -> ProblemResult:
 
 
 def autograd_messages(suite: Suite, result: ProblemResult) -> dict[str, str]:
-    """Return, by test id, the first sentence of the message of each test that forbids autograd."""
+    """Map the id of each test that forbids autograd to the first sentence of its message."""
     watching = {test.id for test in suite.tests if "autograd" in test.forbidden}
     return {test.id: test.message.split(".")[0] for test in result.tests if test.id in watching}
 

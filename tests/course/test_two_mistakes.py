@@ -42,7 +42,7 @@ SAME_AS = {
     ("mask_not_cut", "batch_is_measured"): "too_long_fails_by_chance",
     ("mask_top_left", "new_before_past"): "past_not_seen",
 }
-"""Pairs of mistakes, and a third mistake with the same answers."""
+"""Maps pairs of mistakes to a third mistake that gives the same answers to the probe."""
 
 
 @cache
@@ -161,7 +161,7 @@ def answers_with(number: str, *names: str) -> dict[str, Answers]:
 
 
 def diagnosed(number: str, among: list[str], *names: str) -> set[str]:
-    """Return the mistakes that the diagnosis of a file with `names` reports.
+    """Return the mistakes that the diagnosis of a file with the mistakes `names` reports.
 
     The diagnosis knows only the mistakes in `among`.
     """
@@ -197,7 +197,7 @@ def test_mistakes_in_two_parts_of_a_class_are_both_named(number: str, one: str, 
 
 
 def test_a_wrong_scale_is_recognized_with_more_columns_than_keys() -> None:
-    """With more columns than keys, the last columns of the output are 0."""
+    """With 5 keys and 7 columns, the last two columns of the returned weights are 0."""
     shown = screen("03", "module_scaled_twice").text
     assert "The scores behind these weights are 1/√n_embd" in shown
 

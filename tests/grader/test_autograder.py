@@ -96,7 +96,7 @@ def upload_results(
         (["a/01-doubling", "b/01-doubling"], "", "several submissions (a, b)"),
     ],
 )
-def test_no_submission_or_several_are_reported(
+def test_a_missing_submission_and_several_submissions_are_reported(
     tmp_path: Path, small_course: Course, names: list[str], only: str, words: str
 ) -> None:
     (tmp_path / "submission").mkdir()

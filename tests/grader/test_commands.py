@@ -1,10 +1,10 @@
 """Every command in the documents works.
 
-The lines of blocks that begin with ```bash run in a copy of the project. They run in the root of
-the copy, or in a problem's folder if its README contains them and they do not begin with `cd
-problems/`. A command that several READMEs contain runs only in the folder of the first one. Tests
-that `-k` selects are only collected. Commands that install something, never end or use files of
-the reader are in blocks that begin with ```console or ```text. These blocks do not run.
+The lines of blocks that begin with ```bash run in a copy of the project. A line in a problem's
+README runs in the problem's folder, except if the line begins with `cd problems/`. All other lines
+run in the root. A command that several READMEs contain runs only in the folder of the first one.
+Tests that `-k` selects are only collected. Blocks that begin with ```console or ```text do not run.
+They contain commands that install something, never end or use files of the reader.
 """
 
 from __future__ import annotations

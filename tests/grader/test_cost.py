@@ -85,7 +85,7 @@ def test_each_product_has_the_expected_cost(name, mode):
         assert cost(function, torch.randn(2, 3, 4), torch.randn(4, 4))[0] == expected
 
 
-def test_views_cost_nothing_and_changes_in_place_count():
+def test_views_cost_nothing_and_in_place_operations_are_counted():
     x = torch.randn(4, 6)
     assert cost(lambda: x.view(6, 4).mT[1:].expand(3, 3, 6)) == (0, 0, 0)
     assert cost(lambda: x.mul_(2)) == (0, 24, 0)

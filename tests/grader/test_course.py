@@ -1,4 +1,4 @@
-"""The points of this course, and its problems in a student's pytest.
+"""The points of this course are consistent, and its problems work in a student's pytest.
 
 `grader author audit` shows that every stub scores 0 and every correct file gets all points.
 """

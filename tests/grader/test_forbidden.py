@@ -1,4 +1,4 @@
-"""Forbidden functions are detected under any name. Other functions are not."""
+"""Forbidden functions are detected under any name. Other functions are allowed."""
 
 from __future__ import annotations
 

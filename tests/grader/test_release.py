@@ -47,7 +47,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     folder = tmp_path_factory.mktemp("for students") / "a course"
     release(own_course(), folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "dont_write_bytecode", True)  # as tests check all files of the copy
+        patch.setattr(sys, "dont_write_bytecode", True)  # as tests check which files exist
         yield Course(folder)
 
 
@@ -78,9 +78,9 @@ def in_the_copy(copy: Course, folder: str, *command: str) -> subprocess.Complete
     )
 
 
-def secrets(source: str, given: set[str]) -> set[str]:
+def secrets(source: str, stub_lines: set[str]) -> set[str]:
     """Return the lines of a solution, variant or mistake that the copy must not contain."""
-    lines = code_lines(source) - given - KNOWN
+    lines = code_lines(source) - stub_lines - KNOWN
     return {line for line in lines if len(line) > TRIVIAL and not line.startswith("#")}
 
 
@@ -96,10 +96,10 @@ def signatures(source: str) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_the_copy_contains_no_solution_and_no_mistake(copy: Course) -> None:
-    given: set[str] = set()
+    stub_lines: set[str] = set()
     for problem in copy.problems():
         stub = problem.stub.read_text(encoding="utf-8")
-        given |= code_lines(stub) | {*signatures(stub)}
+        stub_lines |= code_lines(stub) | {*signatures(stub)}
     copied = {
         name: {line.strip() for line in text.splitlines()} for name, text in texts(copy).items()
     }
@@ -113,9 +113,9 @@ def test_the_copy_contains_no_solution_and_no_mistake(copy: Course) -> None:
         # One of the many mistakes may share a line or two with an oracle of the tests.
         common = 0 if path.name == SUBMISSION_FILE else 2
         possible = {line.strip() for line in source.splitlines()} & anywhere
-        if len([line for line in possible - given - KNOWN if len(line) > TRIVIAL]) <= common:
+        if len([line for line in possible - stub_lines - KNOWN if len(line) > TRIVIAL]) <= common:
             continue  # as the exact comparison is slow
-        secret = secrets(source, given) & anywhere
+        secret = secrets(source, stub_lines) & anywhere
         for name, lines in copied.items():
             assert len(secret & lines) <= common, f"{path} in {name}: {secret & lines}"
 
@@ -429,7 +429,7 @@ def test_an_update_keeps_the_students_other_files(of_two_parts: Course, tmp_path
     assert "https://example.org/us/course" in (copy / "README.md").read_text(encoding="utf-8")
     manifest = copy / ".release.json"
     said = json.loads(manifest.read_text(encoding="utf-8"))
-    del said["extras"]  # an earlier version recorded only the files
+    del said["extras"]  # as in an earlier version
     manifest.write_text(json.dumps(said), encoding="utf-8")
     assert release(of_two_parts, copy).removed == []
     without = release(of_two_parts, copy, notebooks=False)

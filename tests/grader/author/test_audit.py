@@ -276,7 +276,7 @@ def test_a_mistake_is_shown_as_a_whole_file(audited: Course) -> None:
         mistaken_file(audited, [], "triples")
 
 
-def test_a_mistake_stops_when_it_has_lost_enough_points(audited: Course) -> None:
+def test_the_tests_of_a_mistake_stop_when_enough_points_are_lost(audited: Course) -> None:
     edit(audited, EDITS, "squares (reference)", "squares (reference) slip")
     problems = audited.problems()
     for all_tests in (False, True):

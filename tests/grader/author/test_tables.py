@@ -1,4 +1,4 @@
-"""The audit's table shows how many points of a function each weight of mistakes leaves."""
+"""The audit's table shows how many points of each function an idea or a slip keeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.course import Course
 from tests.catalogue import write_mistakes
 
 
-def test_the_table_shows_the_points_that_ideas_and_slips_leave(small_course: Course) -> None:
+def test_the_table_shows_the_points_that_ideas_and_slips_keep(small_course: Course) -> None:
     line = "    return x + x"
     path = write_mistakes(
         small_course.root / "solutions/01-doubling",

@@ -79,7 +79,7 @@ class School:
 
 @pytest.fixture
 def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
-    """Create a class of two students. Their files do not run, but are compared with a text."""
+    """Create a class of two students. Their files do not run: only their text is compared."""
     return school_of(small_course, tmp_path, monkeypatch)
 
 

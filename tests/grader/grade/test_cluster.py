@@ -75,7 +75,7 @@ def no_client_left() -> Iterator[None]:
     """Delete the rest of a dask client that could not connect.
 
     Otherwise the garbage collector could delete it while the thread of the next client starts.
-    Then both threads would wait for each other.
+    This causes a deadlock.
     """
     yield
     gc.collect()

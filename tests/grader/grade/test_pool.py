@@ -1,4 +1,4 @@
-"""If a failure may have another cause than the submission, the pool grades it again, alone."""
+"""If a failure may not be caused by the submission, the pool grades the submission again, alone."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_unexplained_failures_are_retried_alone(
 def test_slow_submissions_are_graded_last(
     grade: Callable[..., dict[str, SubmissionResult]],
 ) -> None:
-    """A slow submission first has a short time limit. After all others, it has the full limit."""
+    """A slow submission exceeds a short time limit. It is graded last with the full limit."""
     asked: list[tuple[str, bool]] = []
 
     def answer(submission: Submission, seconds: float | None) -> SubmissionResult:

@@ -44,7 +44,7 @@ def graded(tmp_path: Path, small_course: Course) -> Path:
 
 @pytest.fixture
 def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Replace the runs of replays. Return the list of the seeds that the replays use."""
+    """Replace `call_apart` with a function that runs no test. Return the list of its seeds."""
     used = []
 
     def run(function: str, isolation: str, *args: Any) -> Rerun:

@@ -1,4 +1,4 @@
-"""Build results without a run of tests, and adjust them."""
+"""Build results without running tests, and adjust them."""
 
 from __future__ import annotations
 

@@ -59,19 +59,21 @@ def test_a_correction_applies_to_the_named_student(name: str, folder: Path) -> N
         pytest.param(
             "*,03,test_cases,leave out,Unclear\nada,03,test_cases,5,Shown at the board\n",
             [(25, 25), (20, 20)],
-            id="a line for one precedes one for all",
+            id="a line for a student overrides a line for all",
         ),
         pytest.param(
             "ada,03,,21,Together\n*,03,test_cases,1,A little\n",
             [(21, 25), (21, 25)],
-            id="a mark for the problem precedes those of its tests",
+            id="a mark for the problem overrides marks for its tests",
         ),
         pytest.param(
             "ada,03,,21,one\nada,3,,21,two\n", [(21, 25), (20, 25)], id="the same line twice"
         ),
     ],
 )
-def test_lines_set_marks(lines: str, expected: list[tuple[float, float]], folder: Path) -> None:
+def test_each_line_sets_marks(
+    lines: str, expected: list[tuple[float, float]], folder: Path
+) -> None:
     graded, messages = corrected(folder, lines, result("ada"), result("bob"))
     assert (marks(graded), messages) == (expected, [])
 

@@ -144,7 +144,7 @@ def test_a_day_is_a_calendar_day_when_the_clocks_change(
     assert deducted(folder, policy, submitted(in_time), submitted(too_late)) == [0, 2]
 
 
-def test_lateness_applies_after_corrections_of_tests_but_not_to_set_marks(folder: Path) -> None:
+def test_lateness_reduces_a_corrected_test_but_not_a_mark_for_the_problem(folder: Path) -> None:
     late = "2026-10-24T12:30:00+02:00"
     lines = "ada,03,test_cases,5,Right\nbob,03,,21,By hand\n"
     (folder / "corrections.csv").write_text(f"submission,problem,test,mark,reason\n{lines}")

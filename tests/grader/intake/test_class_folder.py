@@ -83,7 +83,7 @@ def test_a_class_in_one_archive_is_read(
     submissions = find_submissions(path, small_course)
     assert [s.full_name for s in submissions] == [*names, "imani"]
     assert [s.files["01-doubling"].source for s in submissions[:3]] == [b"ada", b"grace", b"hugo"]
-    if ending == ".zip":  # as platforms pack the archives of students
+    if ending == ".zip":  # platforms pack the archives of students into a zip file
         assert submissions[3].files["01-doubling"].source == RIGHT
     else:
         assert_bad(submissions[3], "archive inside an archive, which is not opened")

@@ -1,4 +1,4 @@
-"""A damaged archive has a row, and a partial submission is never graded as a complete one."""
+"""A damaged archive has a row in the gradebook, and is never graded as a complete submission."""
 
 from __future__ import annotations
 

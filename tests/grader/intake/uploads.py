@@ -57,7 +57,7 @@ def zipped(*members: Member, mode: int = 0) -> bytes:
     with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(made, "w") as archive:
         for name, content in members:
             info = zipfile.ZipInfo("x")
-            info.filename = name  # the constructor would change it
+            info.filename = name  # the constructor would cut it at a null byte
             info.external_attr = mode << 16
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, content)
@@ -65,7 +65,7 @@ def zipped(*members: Member, mode: int = 0) -> bytes:
 
 
 def tarred(*members: Member, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
-    """Return a tar file whose members have this kind and this link target."""
+    """Return a tar file whose members have the type `kind` and the link target `target`."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
         for name, content in members:

@@ -37,7 +37,7 @@ RESET = "To restore the stub: uv run grader reset 01"
         ("scores", "ValueError: no\n  problem.py:5, in scores: return q", SOURCE, ""),
         ("scores", "problem.py has no `scores`.", "", RESET),
         ("scores", "problem.py has no `scores`.", "import torch\n", RESET),
-        # A file with a syntax error may contain work.
+        # A file with a syntax error may contain work, so `reset` is not suggested.
         ("scores", "'(' was never closed", "def scores(", ""),
     ],
 )

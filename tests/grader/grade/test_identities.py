@@ -250,7 +250,7 @@ def test_a_name_that_ends_like_another_is_not_matched(term: Any, tmp_path: Path)
     assert run.messages[1:] == ["moodle:94,moodle:8,Blue-Bob"]
 
 
-def test_the_mark_of_a_file_counts_before_the_zero_of_a_missing_file(school: Any) -> None:
+def test_the_mark_of_a_file_replaces_the_zero_for_a_missing_file(school: Any) -> None:
     (school.folder / "ada/01-doubling/problem.py").unlink()
     school.hand_in("Ada hw", school.right)
     school.grade()

@@ -1,7 +1,7 @@
 """If a beginner makes a mistake, the first failing test checks the broken rule.
 
-`first_cross.edits` contains mistakes of beginners. The name of a mistake begins with the number of
-its problem. The sentence of a mistake is the name of the test that checks the broken rule.
+`first_failure.edits` contains such mistakes. The name of a mistake begins with its problem's
+number. The sentence of a mistake is the name of the test that checks the broken rule.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grader.diagnose.edits import Edit, apply, parse
 from grader.result import NOT_YET, ProblemResult
 from tests.catalogue import reference
 
-SLIPS = parse(Path(__file__).with_name("first_cross.edits").read_text(encoding="utf-8"))
+SLIPS = parse(Path(__file__).with_name("first_failure.edits").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ def test_the_first_failed_test_is_about_the_mistake(
     judged = [test for test in failed if not test.message.startswith(NOT_YET)]
     assert judged[0] is failed[0]
     assert all(test.message.count(NOT_YET) == 1 for test in failed if test not in judged)
-    if slip.name == "07_no_positions":  # the other tests require positions
+    if slip.name == "07_no_positions":  # no other test can be judged without positions
         assert {test.name for test in judged} == {"test_layers"}

@@ -1,4 +1,4 @@
-"""If the grader cannot print, it reports the reason in one sentence."""
+"""A command that cannot print reports the reason in one sentence."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ OWN = reference("05")
 GIVEN = re.compile(r"^class CausalSelfAttention\b.*?(?=^\S)", re.MULTILINE | re.DOTALL)
 
 
-def with_own_attention(source: str) -> str:
-    """Return a correct file in which the class of 05 replaces the provided one."""
+def with_attention_of_05(source: str) -> str:
+    """Return a correct file in which the class of 05 replaces the provided class."""
     own = OWN[OWN.index("\ndef ") :] + "\n\nCausalSelfAttention = MultiHeadAttention\n\n\n"
     imports = "import math\n\nimport torch\nfrom torch import Tensor, nn\n"
     changed, places = GIVEN.subn(lambda _: imports + own, source)
@@ -27,8 +27,10 @@ def with_own_attention(source: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ["06", "07"])
-def test_own_attention_earns_all_points(at_home: Callable[..., ProblemResult], number: str) -> None:
-    result = at_home(number, with_own_attention(reference(number)))
+def test_attention_of_05_earns_all_points(
+    at_home: Callable[..., ProblemResult], number: str
+) -> None:
+    result = at_home(number, with_attention_of_05(reference(number)))
     assert [test.message for test in result.tests if test.message] == []
     assert result.points == result.max
 

@@ -57,7 +57,7 @@ def for_other(name: str) -> tuple[str]:
 
 
 ANY = [
-    # Folders around the work
+    # Folders around the problem's folder
     Case({f"hw/{FILE}": RIGHT, "notes.txt": b""}, RIGHT, in_folder("hw")),
     Case({f"hw/problems/{FILE}": RIGHT, "docs/notes.txt": b""}, RIGHT, in_folder("hw")),
     Case({f"x/y/{FILE}": RIGHT}, RIGHT, in_folder("x/y")),
@@ -277,7 +277,7 @@ def test_several_files_next_to_a_stub_are_refused(take_one: Take, stub: bytes) -
     assert ": 'problem.py', 'problems/problem.py'. Keep only one" in bea.files[ID].reason
 
 
-def test_next_to_an_optional_stub_an_unnamed_file_needs_the_option(
+def test_an_unnamed_file_replaces_an_optional_stub_only_with_the_option(
     take: Take, two_parts: Course
 ) -> None:
     stubs = {

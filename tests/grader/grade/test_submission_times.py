@@ -28,7 +28,7 @@ def late_policy(term: Any) -> None:
 
 
 def write_clone(folder: Path, pushed: str, **sources: str) -> Path:
-    """Write Ada's clone, which she pushed at this time. `p01` is her file for problem 01."""
+    """Write Ada's clone, which she pushed at the time `pushed`. `p01` is her file for 01."""
     scores = f"username,datetime,submission_tag\nada,{pushed},submit/1\n"
     files = {"scores.csv": scores} if pushed else {}
     ids, name = {"p01": "01-doubling", "p02": OTHER}, "hw_submissions_2026_11_24_T_09_05_00"

@@ -1,4 +1,4 @@
-"""If sentences about mistakes or names of mistakes change, no result is graded again."""
+"""Changes to the known mistakes or to their sentences cause no new grading."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def known() -> Fingerprints:
 
 
 def diagnosed_result(mistake: KnownMistake, known: Fingerprints) -> ProblemResult:
-    """Return the stored result of code with a mistake if `known` contains the known mistakes."""
+    """Return the result of code with `mistake`, diagnosed with the mistakes in `known`."""
     answers = with_deviations(known.reference, mistake.deviations)
     found = diagnose(known, answers)
     return ProblemResult(
@@ -50,7 +50,7 @@ def bobs_problem(school: Any) -> ProblemResult:
 
 
 def some_mistake(known: Fingerprints) -> KnownMistake:
-    """Return a mistake that is named alone. If it were not known, none would be named."""
+    """Return a mistake that the diagnosis names alone. Without it, the diagnosis names none."""
     return next(
         mistake
         for mistake in known.mistakes
@@ -66,7 +66,7 @@ def known_without(known: Fingerprints, mistake: KnownMistake) -> Fingerprints:
     return replace(known, mistakes=mistakes, texts=texts)
 
 
-def test_a_changed_sentence_grades_nothing_again(school: Any, known: Fingerprints) -> None:
+def test_a_changed_sentence_causes_no_new_grading(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
     mistake = some_mistake(known)
     known.save(problem.fingerprints)
@@ -83,7 +83,7 @@ def test_a_changed_sentence_grades_nothing_again(school: Any, known: Fingerprint
     assert (school.out / "results/bob.json").stat().st_mtime_ns == stamp
 
 
-def test_a_new_mistake_is_named_without_grading_again(school: Any, known: Fingerprints) -> None:
+def test_a_new_mistake_is_named_without_new_grading(school: Any, known: Fingerprints) -> None:
     (problem,) = school.course.problems()
     mistake = some_mistake(known)
     less = known_without(known, mistake)
