@@ -110,7 +110,7 @@ def check_gradients(actual: Mapping[str, Any], expected: Any, call: str, **optio
 def check_form(actual: Any, expected: Any, call: str) -> Any:
     """Compare type, dtype and shape, and return `actual` detached.
 
-    In grading, only the worker checks this, so the result is an unverified claim.
+    In grading, only the worker makes this check, so its outcome is an unverified claim.
     """
     detached = compare.check_form(actual, expected, call)
     _claim(f"the form of {call}")
@@ -120,7 +120,7 @@ def check_form(actual: Any, expected: Any, call: str) -> Any:
 def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = True) -> None:
     """Require that `module` has a layer `nn.Linear(n_in, n_out, bias=bias)` called `name`.
 
-    In grading, only the worker checks this, so the result is an unverified claim.
+    In grading, only the worker makes this check, so its outcome is an unverified claim.
     """
     compare.check_layer(module, name, n_in, n_out, bias=bias)
     _claim(f"the layer {name}")
@@ -129,7 +129,7 @@ def check_layer(module: Any, name: str, n_in: int, n_out: int, *, bias: bool = T
 def require(fact: object, message: str) -> None:
     """Require a fact about the structure or the cost of the student's code.
 
-    In grading, only the worker checks this, so the result is an unverified claim.
+    In grading, only the worker makes this check, so its outcome is an unverified claim.
 
     Args:
         fact: a true value if the fact holds.
@@ -206,7 +206,7 @@ class Expected:
         call: the call as a student would write it.
         judge: accepts or rejects the worker's value.
         is_claim: whether the worker only claims the result, so that no value is compared.
-        block: the call of the `may_be_skipped` block that contains the check, or an empty string.
+        block: the argument of the enclosing `may_be_skipped`, or an empty string.
     """
 
     call: str
@@ -226,7 +226,7 @@ class Mode:
         record: the checks so far. In the trusted process, each entry is an `Expected`. In a worker,
             each entry is `[call, encoded value]`, or `[call]` for a skipped block.
         encoder: encodes the values of a worker's record.
-        block: the call of the current `may_be_skipped` block, or an empty string.
+        block: the argument of the current `may_be_skipped`, or an empty string.
         claims: the number of facts that `require` has accepted. They are not in `record`.
     """
 

@@ -23,7 +23,7 @@ from grader.result import not_yet
 
 # The relative and the absolute tolerance. Results of known mistakes differ by 5e-4 or more. float16
 # has three correct digits and bfloat16 two, and a sum of a few terms has fewer. float64 has the
-# tolerance of float32: only tests with `all_digits` fail if some steps are calculated in float32.
+# tolerance of float32, because only tests with `all_digits` forbid steps in float32.
 _TOLERANCE = {
     "float64": (1e-4, 1e-5),
     "float32": (1e-4, 1e-5),
@@ -314,10 +314,12 @@ def parameters_of(module: nn.Module, names: Iterable[str]) -> dict[str, nn.Param
 def set_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Copy each tensor in `weights` into the module's parameter of the same name.
 
-    A name has the form `query.weight`, so the order of the student's layers doesn't matter.
+    Parameters are found by names such as `query.weight`, so students may create the layers in any
+    order.
 
     Raises:
-        Mismatch: a parameter is missing or has a different shape, so nothing can be judged yet.
+        Mismatch: a parameter is missing or has a different shape, so the module's results can't be
+            judged.
     """
     owner = type(module).__name__
     own_parameters = parameters_of(module, weights)

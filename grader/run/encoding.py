@@ -99,7 +99,7 @@ class Encoder:
         name, shape = dtype_name(tensor), [*map(int, tensor.shape)]
         if tensor.is_meta or tensor.layout is not torch.strided or name not in _TENSORS:
             return ["form", name, shape]
-        if self._fits(math.prod(shape) * tensor.itemsize):
+        if self._reserve(math.prod(shape) * tensor.itemsize):
             if not _is_in_memory(tensor):
                 return ["form", name, shape]
             numbers = tensor.detach().resolve_conj().resolve_neg().cpu()
@@ -108,12 +108,12 @@ class Encoder:
         return ["tensor", name, shape]
 
     def _array(self, array: Array) -> Any:
-        if self._fits(array.nbytes):
+        if self._reserve(array.nbytes):
             self.numbers.append(numpy.asarray(array, dtype=array.dtype.name).tobytes())
         return ["array", array.dtype.name, [*array.shape]]
 
-    def _fits(self, size: int) -> bool:
-        """Subtract `size` from the remaining bytes, and return whether `size` is positive.
+    def _reserve(self, size: int) -> bool:
+        """Reserve `size` bytes of the message, and return whether `size` is positive.
 
         Raises:
             BadRecord: the message would be too large. For example, an expanded tensor can have a

@@ -89,7 +89,7 @@ def answer(
 ) -> bytes:
     """Run a test in a worker and return the worker's message.
 
-    The message contains the record, the status, the message for the student, the evidence in a
+    The message contains the record, the status, the message for the student, the evidence about a
     wrong answer, and a `RunDetails`.
 
     Args:

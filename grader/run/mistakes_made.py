@@ -1,7 +1,8 @@
 """Name the mistakes in the tested code after all tests have run.
 
-The tests' observations and the named mistakes are ranked in one list. The mistakes that explain a
-failed test are added to its result. Wrong numbers are shown only once for each mistake.
+Each problem's result gets a ranked list of sentences about mistakes. Each failed test's result gets
+the names of the mistakes that explain it. If one mistake explains several wrong answers, only the
+first message shows numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ KEPT = Evidence(
 """Evidence that a call depends on earlier calls."""
 
 FITS = "The named mistake explains this."
-"""The text that replaces the numbers of a wrong answer if an earlier test shows this mistake."""
+"""The text that replaces wrong numbers if an earlier test shows numbers of the same mistake."""
 
 _FACTOR = " times what it should be"
 
@@ -97,16 +98,16 @@ def _with_mistakes(
     evidence: Sequence[Evidence],
     known: Fingerprints,
 ) -> list[TestResult]:
-    """Return the tests, and add to each failed test the names of the mistakes that explain it.
+    """Add to each failed test the names of the mistakes that explain it, and return all tests.
 
-    A mistake explains the tests for which `_explaining` returns it. If there is no such test, the
-    mistake explains all failures of its function that no other mistake explains. However, it
-    explains nothing if tests are known to catch it and none of them passed. For example, they may
-    not have run because of `pytest -k`.
+    `_explaining` selects the mistakes of each test. A mistake that it selects for no test explains
+    each failure of its function that has no other explanation. Such a mistake is ignored if some
+    tests are known to catch it but none of them passed, for example because `pytest -k` deselected
+    them.
 
     Args:
         tests: all tests.
-        shown: the evidence in wrong answers, by the test's id.
+        shown: the evidence about wrong answers, by the test's id.
         evidence: the mistakes.
         known: the answers of all known mistakes.
     """
@@ -132,7 +133,7 @@ def _explaining(
 
     The result is the first of these groups that is not empty:
 
-    - mistakes that the test is known to catch and whose sentence names an attribute in its message
+    - mistakes that the test is known to catch and that mention an attribute of the test's message
     - all mistakes that the test is known to catch
     - mistakes that change the numbers of the wrong answer
 
@@ -167,10 +168,11 @@ def _attributes(text: str) -> set[str]:
 
 
 def _changes(each: Evidence, shown: Shown, known: Fingerprints) -> bool:
-    """Return whether a mistake changes the part of a class that returned the wrong numbers.
+    """Return whether a mistake changes numbers of a part of the probe to which a call belongs.
 
-    The numbers belong to the part without an aspect, such as "Block", and to each part whose aspect
-    is a word of the call: "the loss of GPT(...)" names "GPT: loss".
+    For example, "the loss of GPT(...)" belongs to the part "GPT: loss", whose aspect is a word of
+    the call, and to the part "GPT", which has no aspect. If the class has no such part, the call
+    belongs to all parts of the class.
     """
     called = _called(shown, [each])
     if not each.changes_numbers or not called:
@@ -197,7 +199,7 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
     """Return whether a test's title or message names the function or class of a mistake.
 
     Return True if the mistake belongs to no function or class. Return False for a visible test if
-    the mistake is from the catalogue and no test is known to catch it.
+    the mistake is a known mistake that no test is known to catch.
     """
     if each.source is Source.CATALOGUE and not each.tests and not test.hidden:
         return False
@@ -206,10 +208,10 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
 
 
 def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
-    """Add a line about the factor of a wrong number, if several tests of a function have a factor.
+    """Add to messages the factor by which a wrong number differs from the right number.
 
-    Any number is a multiple of any other number. So the line is added only if all these tests have
-    the same factor, or if each factor is a whole number or the inverse of a whole number.
+    Any two numbers differ by some factor. So a function's factors are reported only if several
+    tests have one, and if all are equal or each is a whole number or the inverse of one.
     """
     factors: dict[str, dict[str, float]] = {}
     for id, each in shown.items():
@@ -270,7 +272,7 @@ def _most_informative_first(
 
 
 def _parts_of_first_failure(result: ProblemResult, shown: Mapping[str, Shown]) -> list[Evidence]:
-    """Return the evidence of the first failed test about a module's parts.
+    """Return the first failed test's evidence about the parts of a module.
 
     The result is empty if the test is hidden, because students may read the evidence.
     """
@@ -316,7 +318,7 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the first function or class in a call in which a mistake was found, or None."""
+    """Return the first name in a call that is the function or class of a mistake, or None."""
     owners = {owner for each in evidence for owner in each.owners}
     words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
     return next((word for word in words if word in owners), None)

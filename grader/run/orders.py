@@ -1,4 +1,4 @@
-"""Write orders for workers in the trusted process, and carry out orders in a worker.
+"""Create orders in the trusted process, and carry out orders in a worker.
 
 An order is a message that requests a run of tests or of a problem's probe. The visible tests, the
 hidden tests and the probe run in separate workers. A worker has no salt, so an order to run tests

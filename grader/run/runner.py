@@ -31,7 +31,7 @@ GIVEN_UP = "Not run: two earlier tests did not finish in time."
 """The message for tests that are not run because of earlier timeouts."""
 
 _SHORT_PREPARATION = 0.01
-"""A longer preparation, in seconds, does not count towards a test's time limit."""
+"""If preparing a test takes more seconds than this, its time limit starts afterwards."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ def run_test(
 def run_in_worker(
     test: CollectedTest, session: Session, seeds: Seeds, called: list[str] | None
 ) -> tuple[BaseException | None, Verdict]:
-    """Run a test in a worker, and return the exception that it raised and the verdict.
+    """Run a test as a worker does, and return the exception that it raised and the verdict.
 
     Args:
         test: the test to run.
         session: opens the tested code.
         seeds: the seeds of the test's random numbers.
         called: the list to which a forbidden function appends its name when it is first called.
-            If it is None, this process is not a worker: then this function itself detects
-            forbidden calls and enforces the time limit.
+            None if this process only acts as a worker. Then this function detects forbidden calls
+            and enforces the time limit.
     """
     guard = Guard(test.forbidden if called is None else (), no_caller_is_student)
     timeout = TIMEOUT_SECONDS if called is None else None
@@ -206,7 +206,7 @@ def seeds_for(test: CollectedTest, seed: int) -> Seeds:
 
 @functools.cache
 def load_late_parts() -> None:
-    """Load the parts of torch that are loaded at first use, which no test's time should include."""
+    """Load parts of torch that torch loads at first use, so that no test's time includes this."""
     with Guard(("softmax",)):
         x = torch.ones(2, requires_grad=True)
         torch.autograd.grad((x * 2).sum(), x)

@@ -92,11 +92,11 @@ class Session:
         left_out: the number of each problem's hidden tests that were not selected.
         timeouts: the number of each problem's tests that exceeded the time limit.
         printed: the text that the student's code printed, by the problem's and the test's id.
-        shown: the evidence in wrong answers, by the problem's and the test's id.
+        shown: the evidence about wrong answers, by the problem's and the test's id.
         tests: the test file of each problem that has results, by the problem's id.
         ran: the tests of each problem that ran, in order, by the problem's id.
-        again: objects that run a problem's code again, by the problem's id. The code of other
-            problems is run again in this process.
+        again: objects that run a problem's code again, by the problem's id. The code of a problem
+            without such an object is run again in this process.
         not_begun: the optional problems that were skipped because the student has not begun them.
     """
 

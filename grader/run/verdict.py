@@ -48,7 +48,7 @@ _DEBUGGER_QUIT = "Quitting debugger"
 
 @dataclass(frozen=True)
 class Verdict:
-    """A test's status, its message for the student, and the evidence in a wrong answer."""
+    """A test's status, its message for the student, and the evidence about a wrong answer."""
 
     status: Status
     message: str = ""
@@ -133,7 +133,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
 
 
 def _explained(exception: BaseException, tb: TracebackType | None) -> str:
-    """Return a line with the operands of the student's line and a line with the error hint."""
+    """Return two lines: the operands of the student's failed line, and the error hint."""
     frame = student_frame(tb)
     operands = {} if frame is None else operands_of(frame[3], frame[2])
     listed = ", ".join(f"{name} is {form}" for name, form in operands.items())

@@ -198,8 +198,7 @@ class PreforkServer:
 
         Args:
             request: contains `forbidden`, the functions to remove; `compiler`, whether to load
-                torch's compiler; and `load`, a function that loads tests and the folder to call it
-                with, or None.
+                torch's compiler; and `load`, the arguments of `recording.load_tests`, or None.
             channel: the descriptor on which the new server receives requests.
         """
         if request["load"]:

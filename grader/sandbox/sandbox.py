@@ -35,8 +35,9 @@ class Sandbox:
         memory_mb: the memory of a worker in addition to torch's memory, in MB. Only the level
             `SANDBOX` limits memory.
         capture: whether to keep text that student code prints, instead of discarding it.
-        prefork_server: the connection to a prefork server of a `TemplateProcess` that waits for its
-            settings. Without it, a fresh interpreter is started, which takes seconds.
+        prefork_server: the connection to a prefork server that a `TemplateProcess` has started and
+            that waits for its settings. If it is None, a fresh interpreter is started, which takes
+            seconds.
 
     Attributes:
         level: the isolation of student code.

@@ -93,8 +93,8 @@ _NAMES = [line[4 : line.index("(")] for line in _ATTACKS.splitlines() if line.en
 def attack(workers: Workers) -> list[str]:
     """Attack a worker, and return the names of the attacks that succeeded.
 
-    If the worker fails, return the message of its failure. If the sandbox is effective, the list is
-    empty.
+    The list is empty if the sandbox is effective. If the worker fails, the list contains only the
+    message of its failure.
     """
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)

@@ -263,9 +263,10 @@ class _ForkedWorker(WorkerProcess):
 
 
 def _wait_until_ready(process: WorkerProcess, seconds: float) -> None:
-    """Wait for a worker's first message, which is an error or, if the worker is ready, empty.
+    """Wait until a worker reports that it is ready. Call this before it receives student code.
 
-    Call this before the worker receives student code.
+    Raises:
+        SandboxError: the worker reported an error, or did not respond in time.
     """
     try:
         reason = receive_frame(process.channel, _MOST_REASON, within(seconds)).decode()

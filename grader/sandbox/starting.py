@@ -105,8 +105,8 @@ def _environment() -> dict[str, str]:
     # Additional arenas of malloc and threads of OpenMP would count against the memory limit.
     fixed = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1", "CUDA_VISIBLE_DEVICES": ""}
     fixed["OMP_WAIT_POLICY"] = "passive"  # idle threads use no core
-    # Use large memory pages if possible (glibc 2.35 or later). Providing small pages for tensors
-    # would be half of a worker's system time.
+    # Use large memory pages if possible (glibc 2.35 or later). With small pages, a worker would
+    # spend half of its system time on providing memory for tensors.
     fixed["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
     kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
     return fixed | {name: os.environ[name] for name in kept if name in os.environ}

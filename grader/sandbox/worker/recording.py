@@ -37,7 +37,7 @@ class LoadedSource(NamedTuple):
         module: the module.
         error: the exception that the file raised, if any.
         attempts: the kind and name of each forbidden action that the file tried while it ran.
-        called: the list to which the first removed function that is called appends its name.
+        called: the list that receives the name of the first removed function that is called.
         printed: returns the text that was printed since the last call of `printed`.
     """
 
@@ -49,7 +49,7 @@ class LoadedSource(NamedTuple):
 
 
 RunOrder = Callable[[bytes, LoadedSource], Iterator[bytes]]
-"""A function that runs the tests of an order on a student's file and yields a message for each."""
+"""A function that runs an order's tests on a student's file, and yields a message for each test."""
 
 
 def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None:
@@ -59,7 +59,7 @@ def main(channel: socket.socket, called: list[str], run_tests: RunOrder) -> None
 
     Args:
         channel: the connection to the trusted process.
-        called: the list to which the first removed function that is called appends its name.
+        called: the list that receives the name of the first removed function that is called.
         run_tests: the function that runs the tests.
     """
     settings, source, order = (receive_frame(channel, _MOST_BYTES) for _ in range(3))
@@ -85,8 +85,8 @@ def main_alone(channel: socket.socket, config: dict[str, Any]) -> None:
 
     Args:
         channel: the connection to the trusted process.
-        config: contains `forbidden`, the functions to remove, and `load`, a function that loads
-            tests and the folder to call it with, or None.
+        config: contains `forbidden`, the functions to remove, and `load`, the arguments of
+            `load_tests`, or None.
     """
     prepare_torch()
     run_tests = load_tests(*config["load"]) if config["load"] else call_functions

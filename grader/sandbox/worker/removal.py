@@ -66,7 +66,7 @@ ROADS = (
     ("_C.Node", "g_"),
     ("_C.Node", "gs_"),
 )
-"""Functions that reach kernels without the dispatcher, each with its owner inside torch.
+"""Functions that reach kernels without the dispatcher: pairs of a path inside torch and a name.
 
 Not every version of torch has all of them.
 """
@@ -144,8 +144,8 @@ def remove(names: Iterable[str], called: list[str]) -> None:
 
     Args:
         names: the forbidden functions, as for `code.forbidden.Guard`.
-        called: the list to which the name of the first called function is appended. Student code
-            can change the list, so the name is a claim.
+        called: the list that receives the name of the first forbidden function that is called.
+            Student code can change the list, so the name is a claim.
     """
     forbidden_names = ForbiddenNames(names)
     if not forbidden_names.traces:
@@ -248,7 +248,7 @@ def refuse_later(names: Iterable[str], called: list[str]) -> None:
     Args:
         names: the forbidden functions, as for `code.forbidden.Guard`. If there are none, nothing is
             refused.
-        called: the list to which the name of the first called function is appended.
+        called: the list that receives the name of the first forbidden function that is called.
     """
     forbidden_names = ForbiddenNames(names)
     if not forbidden_names.traces:
@@ -276,7 +276,7 @@ def _hook(
     refused: Any = None,
 ) -> None:
     # Student code may replace every name that Python looks up in a module, built-in ones as well.
-    # So this uses only operators, methods of built-in types, and these defaults.
+    # So this function uses only operators, methods of built-in types, and its default arguments.
     if event.startswith("ctypes."):
         raise refused("ctypes can't be used here")
     if event == "object.__setattr__":

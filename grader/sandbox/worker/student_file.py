@@ -23,7 +23,7 @@ from grader.code.graded_alone import (
 
 FILE = "problem.py"
 MODULE = "problem_"
-"""The names of the file and the module that the student's code sees."""
+"""The value of `__name__` in the student's file."""
 
 _MOST_ATTEMPTS = 5
 _MOST_NAME = 100

@@ -29,7 +29,7 @@ CALLS = {
     "23_no_entries": "return (x + x)[:0]",
     # Returns the right numbers in another dtype. The dtype is wrong.
     "23_other_dtype": "return (x + x).half()",
-    # Returns infinity. It is wrong, although its difference from infinity is NaN.
+    # Returns infinity. The value is wrong.
     "24_infinity": 'return x * float("inf")',
     # Returns NaN. It is wrong, although no comparison with NaN is true.
     "24_nan": 'return x * float("nan")',

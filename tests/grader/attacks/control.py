@@ -1,9 +1,9 @@
 """Run attacks without a sandbox, each in a separate process and folder.
 
 The argument is a folder with one folder per attack. Each of these contains `problem.py` and
-`kind.txt`, which names a common kind of grading: pytest in the student's process, with a comparison
-by `allclose` or `equal`, or a process that writes its result into a pipe (`pipe`). The program
-prints one line of JSON with the exit status and the output of each process.
+`kind.txt`, which names a common kind of grading. `allclose` and `equal` run pytest in the student's
+process and compare with this function. `pipe` runs a process that writes its result to a pipe. The
+program prints one line of JSON with the exit status and the output of each process.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ VICTIM, PORT, FOLDER = int("@VICTIM@"), int("@PORT@"), b"@FOLDER@"
 PTRACE_ATTACH, PTRACE_SEIZE, NEW_USER, READ_MODE = 16, 0x4206, 0x10000000, 0o666
 
 
-def asked(name, *arguments):
+def call_c(name, *arguments):
     """Call a function of the C library and return its result; raise OSError if it is -1."""
     ctypes.set_errno(0)
     given = getattr(LIBC, name)(*arguments)
@@ -35,50 +35,50 @@ def any_of(*attempts):
 
 def make_a_socket():
     kinds = [(2, 1), (2, 2), (1, 1), (16, 3), (17, 3), (40, 1)]
-    return any_of(*(functools.partial(asked, "socket", *kind, 0) for kind in kinds))
+    return any_of(*(functools.partial(call_c, "socket", *kind, 0) for kind in kinds))
 
 
 def read_a_file():
     paths = [b"/etc/passwd", b"/etc/shadow", FOLDER + b"/solution.py"]
-    return any_of(*(functools.partial(asked, "open", path, os.O_RDONLY) for path in paths))
+    return any_of(*(functools.partial(call_c, "open", path, os.O_RDONLY) for path in paths))
 
 
 def write_a_file():
     path, create = FOLDER + b"/results.json", os.O_CREAT | os.O_WRONLY
     return any_of(
-        lambda: asked("open", path, create, READ_MODE),
-        lambda: asked("unlink", FOLDER + b"/solution.py"),
-        lambda: asked("rename", FOLDER + b"/solution.py", path),
-        lambda: asked("mkdir", FOLDER + b"/made", READ_MODE),
+        lambda: call_c("open", path, create, READ_MODE),
+        lambda: call_c("unlink", FOLDER + b"/solution.py"),
+        lambda: call_c("rename", FOLDER + b"/solution.py", path),
+        lambda: call_c("mkdir", FOLDER + b"/made", READ_MODE),
     )
 
 
 def start_a_process():
     def forked(name):
-        if asked(name) == 0:
+        if call_c(name) == 0:
             os._exit(0)
 
-    return any_of(lambda: forked("fork"), lambda: asked("unshare", NEW_USER))
+    return any_of(lambda: forked("fork"), lambda: call_c("unshare", NEW_USER))
 
 
 def run_a_program():
     path = b"/bin/true"
     arguments = (ctypes.c_char_p * 2)(path, None)
-    return asked("execve", path, arguments, (ctypes.c_char_p * 1)(None))
+    return call_c("execve", path, arguments, (ctypes.c_char_p * 1)(None))
 
 
 def kill_another():
     return any_of(
-        lambda: asked("kill", VICTIM, signal.SIGKILL),
-        lambda: asked("kill", os.getppid(), signal.SIGKILL),
-        lambda: asked("kill", -1, 0),  # tests for permission without killing all processes
+        lambda: call_c("kill", VICTIM, signal.SIGKILL),
+        lambda: call_c("kill", os.getppid(), signal.SIGKILL),
+        lambda: call_c("kill", -1, 0),  # tests for permission without killing all processes
     )
 
 
 def trace_another():
     return any_of(
-        lambda: asked("ptrace", PTRACE_ATTACH, VICTIM, None, None),
-        lambda: asked("ptrace", PTRACE_SEIZE, os.getppid(), None, None),
+        lambda: call_c("ptrace", PTRACE_ATTACH, VICTIM, None, None),
+        lambda: call_c("ptrace", PTRACE_SEIZE, os.getppid(), None, None),
     )
 
 
@@ -91,7 +91,7 @@ def read_anothers_memory():
     there = ctypes.byref(Vector(id(None), 8))
     return any_of(
         *(
-            functools.partial(asked, name, process, here, 1, there, 1, 0)
+            functools.partial(call_c, name, process, here, 1, there, 1, 0)
             for name in ("process_vm_readv", "process_vm_writev")
             for process in (VICTIM, os.getppid())
         )

@@ -2,8 +2,8 @@
 
 Each file in `files/` is one submission; its docstring states the attack and the expected result.
 `calls.py` contains attacks of a single statement. The first digit of an attack's number is its
-kind. 0 and 1: exits and forged verdicts; 2: answers; 3: secrets; 4: state and time; 5: resources;
-6: the machine.
+kind. 0 and 1: exits and forged verdicts; 2: returned values; 3: secrets; 4: state and time; 5:
+resources; 6: the machine.
 """
 
 import gc
@@ -178,10 +178,10 @@ MISSING = re.compile(
 """The beginning of a message about code that uses a missing name or module."""
 
 MISSES = {"33_import_the_solution"}
-"""Attacks that end with such a message, because there is nothing to attack."""
+"""Attacks for which such a message is the expected result."""
 
 HANGING = {name for name, (statuses, _) in TABLE.items() if "timeout" in statuses}
-# Folders outside of the scratch folders into which an attack may write, and the names of its files.
+# Folders into which attacks may write, although they should not. `LEFT` names the attacks' files.
 PLACES = [
     *map(
         Path, ("/", "/tmp", "/var/tmp", "/dev/shm", tempfile.gettempdir(), os.path.expanduser("~"))
@@ -239,20 +239,20 @@ def test_attack(request, target, name):
     result = grade(target.source(name).encode())
     seconds = time.monotonic() - started
 
-    assert grade.processes() == processes, "a process is left, or one of ours is gone"
+    assert grade.processes() == processes, "a process was left or killed"
     assert target.tree() == files
     assert grade.tree() == course
     assert left_behind() <= elsewhere
     assert seconds < (HANGS if name in HANGING else QUICK)
     right = grade(target.source("00_right").encode())
-    assert (right.points, right.max) == (4, 4), "a right submission suffers from the one before"
+    assert (right.points, right.max) == (4, 4), "the next file, a correct one, failed"
 
     found = {test.status.value for test in result.tests}
     assert len(result.tests) == 3
     assert found <= set(statuses.split()), result.tests[0].message
     assert points in (result.points, -1)
     for test in result.tests:
-        assert name in MISSES or not MISSING.match(test.message), "it did not come to the attack"
+        assert name in MISSES or not MISSING.match(test.message), "the attack did not start"
         assert bool(test.message) == (test.status != "passed")
         check_message(test.message, target.canary)
 

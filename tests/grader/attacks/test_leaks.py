@@ -42,28 +42,28 @@ WAYS = {
     "the text of an exception": ("raise ValueError(word(x))", True),
     "a cause": ("raise ValueError(word(x)) from KeyError(word(x))", True),
     "a note": ("e = ValueError(word(x)); e.add_note(word(x)); raise e", True),
-    "a class of exceptions": ("raise named(word(x), Exception, '')", True),
+    "the name of an exception class": ("raise named(word(x), Exception, '')", True),
     "an assertion": ("assert False, word(x)", True),
-    "what is not written yet": ("raise NotImplementedError(word(x))", False),
-    "what is missing": ("raise AttributeError(word(x), name=word(x), obj=sys)", True),
+    "an unimplemented function": ("raise NotImplementedError(word(x))", False),
+    "a missing attribute": ("raise AttributeError(word(x), name=word(x), obj=sys)", True),
     "a syntax error": ("exec(word(x) + ' !')", False),
     "a name in the traceback": (
         "exec(f'def {word(x)}(): raise ValueError', globals()); globals()[word(x)]()",
         True,
     ),
-    "the name of what comes back": ("return named(word(x), object.__class__, '')", False),
-    "a text that comes back": ("return word(x)", False),
-    "an object that comes back": ("return type(word(x), (), {})()", True),
-    "numbers that come back": ("return x * 3", True),
+    "the name of a returned class": ("return named(word(x), object.__class__, '')", False),
+    "a returned text": ("return word(x)", False),
+    "a returned object": ("return type(word(x), (), {})()", True),
+    "returned numbers": ("return x * 3", True),
     "a wrong shape": ("return x.repeat(2)", False),
-    "what is printed": ("print(word(x)); print(word(x), file=sys.stderr); return x", False),
+    "printed text": ("print(word(x)); print(word(x), file=sys.stderr); return x", False),
     "a warning": ("warnings.warn(word(x)); return x", False),
     "a warning that is an error": (
         "warnings.simplefilter('error'); warnings.warn(word(x)); return x",
         True,
     ),
-    "the file's own description": ("globals()['__doc__'] = word(x); return x", False),
-    "an unreadable answer": ("return {word(x)}", False),
+    "the module's docstring": ("globals()['__doc__'] = word(x); return x", False),
+    "a returned set": ("return {word(x)}", False),
     "the end of the process": ("print(word(x), flush=True); import os; os._exit(7)", False),
 }
 
@@ -106,14 +106,14 @@ def inputs(instructors_output):
 
 @pytest.mark.parametrize("name", WAYS)
 def test_leaked_data_reaches_only_the_instructor(instructors_output, grade, inputs, tmp_path, name):
-    body, is_told = WAYS[name]
+    body, instructor_reads = WAYS[name]
     result = grade.result(Submission("ada", {"01-doubling": file(body)}))
     assert hidden_test(result.problems[0]).points == 0
     visible = " ".join(t.message for t in result.problems[0].tests if not t.hidden)
     read = beginnings(instructors_output(body))
     secret = inputs | (read - beginnings(visible))
-    if is_told:
-        assert read & secret, "the instructor reads nothing of it either"
+    if instructor_reads:
+        assert read & secret, "the instructor can't read the data either"
     write_gradebook([result], ["01-doubling"], tmp_path / "gradebook.csv")
     gradebook = (tmp_path / "gradebook.csv").read_text()
     for text in [gradebook, *(feedback_text(result, policy) for policy in SHY)]:

@@ -41,7 +41,7 @@ def copy_for_others(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_attacks_end_the_same_for_an_ordinary_user():
     """The tests of attacks also pass if the grader runs as an ordinary user."""
     with tempfile.TemporaryDirectory(prefix="attacks-") as name:

@@ -62,7 +62,7 @@ def test_the_sandbox_refuses_system_calls(
     start_prefork_servers(permitted, source(target, name))
     processes, files = permitted.processes(), target.tree()
     result = permitted(source(target, name))
-    assert permitted.processes() == processes, "a process is left, or one of ours is gone"
+    assert permitted.processes() == processes, "a process was left or killed"
     assert target.tree() == files
     with pytest.raises(BlockingIOError):
         listener.accept()
@@ -70,7 +70,7 @@ def test_the_sandbox_refuses_system_calls(
     for test in result.tests:
         assert test.status in ("error", "failed")  # failed: a test that expects another exception
         assert test.hidden or re.search(REFUSED, test.message), test.message
-    assert permitted(SOLUTION.encode()).passed, "a right submission suffers from the one before"
+    assert permitted(SOLUTION.encode()).passed, "the next file, a correct one, failed"
 
 
 WITHOUT = """

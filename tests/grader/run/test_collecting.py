@@ -50,7 +50,7 @@ def points(course: Course) -> float:
 def test_each_course_has_its_own_modules(
     two_courses: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Modules of the same names that are already loaded are not used, and are restored later."""
+    """A loaded module with the name of a course's module is not used, and is restored later."""
     mine = ModuleType("worked_example")
     monkeypatch.setitem(sys.modules, "worked_example", mine)
     names, path = {*sys.modules}, [*sys.path]

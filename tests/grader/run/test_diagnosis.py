@@ -438,7 +438,7 @@ def test_only_unknown_mistakes_are_kept_as_unknown(instead: str | None, parts: s
 
 
 def test_a_part_with_the_numbers_of_one_mistake_names_it() -> None:
-    """The answers of another part of the class are neither right nor those of this mistake."""
+    """The answers of part "C" are wrong, and are not those of this mistake."""
     right = Answers({"a": value(1), "b": value(1)}, {})
     made, used = Answers({"a": value(2)}, {}), Answers({"a": value(3), "b": value(3)}, {})
     mistakes = (KnownMistake("layers", {"C": used, "C: layers": made}),)

@@ -1,9 +1,9 @@
-"""Beginners' mistakes get the expected message, and no message that was wrong before.
+"""Beginners' mistakes get the expected sentences, and none that was wrong in an earlier version.
 
 The file `error_hints.edits` contains the mistakes as edits of the references. A mistake's name
-begins with the number of its problem. Its first sentence is the expected message, or "nothing". Its
-second sentence is a wrong message of an earlier version. " | " separates the sentences of a
-message.
+begins with the number of its problem. The first line that begins with "#" contains a part of the
+expected sentence, or "nothing". The second contains a part of a sentence that an earlier version
+wrongly showed. " | " separates parts of several sentences.
 """
 
 from __future__ import annotations

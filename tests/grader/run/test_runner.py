@@ -191,7 +191,7 @@ def test_ctrl_c_ends_the_run(run: Run) -> None:
 
 
 def test_random_numbers_depend_on_seed_and_salt_only(run: Run, small_course: Course) -> None:
-    """A test's random numbers depend neither on the order of the tests nor on its source."""
+    """Random numbers do not depend on the order of the tests or the text of the test file."""
     (problem,) = small_course.problems()
     seen: list[object] = []
     source = "import sys\ndef double(x): sys.modules['seen'].append(x.tolist()); return x + x"

@@ -17,7 +17,7 @@ from tests.busy import busy_core
 
 def loop() -> None:
     while True:
-        with suppress(Exception):  # as cautious students write
+        with suppress(Exception):  # as in some students' code
             time.sleep(0)
 
 
@@ -25,7 +25,7 @@ def stubborn_loop() -> None:
     while True:
         try:
             time.sleep(10)
-        except:  # noqa: E722  (as some students write)
+        except:  # noqa: E722  (as in some students' code)
             time.sleep(10)
 
 

@@ -57,7 +57,7 @@ class Raised(NamedTuple):
 
 
 class Asked:
-    """A worker that evaluates expressions one after the other. On leaving the context, it is ended.
+    """A worker that evaluates expressions one after the other. Leaving the context ends the worker.
 
     Args:
         sandbox: the worker's sandbox.

@@ -78,7 +78,7 @@ def test_the_largest_messages_take_little_memory_to_judge(warm_python: WarmPytho
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="there is no such limit elsewhere")
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory limit requires Linux")
 def test_the_trusted_process_survives_messages_that_exceed_its_memory(new_course, tmp_path: Path):
     course = new_course(tmp_path / "course")
     command = [sys.executable, "-c", GRADE, str(course.root)]

@@ -115,7 +115,7 @@ with Sandbox(sys.argv[1], call_seconds=100) as sandbox:
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
+@pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
 @pytest.mark.parametrize("level", ["sandbox", "process"])
 @pytest.mark.slow
 def test_no_process_outlives_a_killed_grader(level):

@@ -19,11 +19,10 @@ from tests.grader.sandbox.roads_to_gradients import HEAD, ROADS
 FORBIDDEN = PROBLEM.entry.forbidden_where({"softmax_backward"})
 
 UNNAMED = {"node called", "scripted operator", "scripted autograd", "differentiated by TorchScript"}
-"""Ways that raise a different exception: nothing was recorded, or TorchScript wraps ForbiddenCall.
-"""
+"""Files that raise another exception: nothing was recorded, or TorchScript wraps ForbiddenCall."""
 
 UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "operator of one's own"}
-"""Ways that Guard can't detect: they run below it, or only call products and sums."""
+"""Files in which Guard can't detect autograd: it runs below Guard, or only multiplies and adds."""
 
 
 @pytest.fixture
@@ -47,12 +46,12 @@ def loaded(road: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_without_the_rule_each_way_gives_the_gradient(road, given):
+def test_each_file_computes_the_gradient_if_autograd_is_allowed(road, given):
     assert torch.allclose(loaded(road).softmax_backward(*given), right(*given))
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_no_way_gives_the_gradient(ask, road):
+def test_no_file_computes_the_gradient_if_autograd_is_forbidden(ask, road):
     x = "torch.ones(2, 3, dtype=torch.float64)"
     call = f"problem.softmax_backward({x}.softmax(-1), {x})"
     kind, _ = ask(HEAD + ROADS[road], call, forbidden=FORBIDDEN)
@@ -61,7 +60,7 @@ def test_no_way_gives_the_gradient(ask, road):
 
 
 @pytest.mark.parametrize("road", [road for road in ROADS if road not in UNSEEN_AT_HOME])
-def test_at_home_each_way_is_reported(road, given):
+def test_autograd_is_detected_at_home(road, given):
     module = loaded(road)
     guard = Guard(FORBIDDEN, no_caller_is_student)
     try:

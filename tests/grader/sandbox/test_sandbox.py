@@ -47,7 +47,7 @@ def put_up():
         confine.confine(1 << 28, 30, uid, paths, os.getppid())
 
 def outcome(name):
-    # Over a pipe that only holds a word, because the attack may end the process.
+    # The outcome is sent through a pipe, because the attack may end the process.
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -197,7 +197,7 @@ def test_reading_leaves_no_access_times(ask):
     """A worker could use the access times of files to pass data to a later worker."""
     path = Path(torch.__file__).parent / "testing" / "_creation.py"
     if not own_mounts_work() or not is_read_at(path, lambda name: Path(name).read_bytes()):
-        pytest.skip("mounts can't be changed here, or note no reading anyway")
+        pytest.skip("mounts can't be changed here, or reading never changes access times")
     source = "def read(path):\n    with open(path, 'rb') as file: return len(file.read())"
     assert not is_read_at(path, lambda name: ask(source, f"problem.read({name!r})") > 0)
 

@@ -18,7 +18,7 @@ from grader.course import COURSE_VARIABLE
 from grader.sandbox.starting import TemplateProcess, library_folders, secret_paths
 from tests.processes import memory_of, parent_of
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc are Linux's")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the test needs fork and /proc")
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -159,7 +159,7 @@ def test_a_killed_template_process_is_replaced(template: TemplateProcess) -> Non
     assert another.exitcode == 7
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="reads another process's memory, as root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can read another process's memory")
 @pytest.mark.slow
 def test_a_prefork_server_has_no_secrets_in_memory(
     template: TemplateProcess,

@@ -1,4 +1,4 @@
-"""Ends the process in one call. The test of this call fails; the others run in a new process."""
+"""Ends the process in one call. That test fails; the other tests run in a new process."""
 
 import os
 

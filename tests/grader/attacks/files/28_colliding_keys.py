@@ -2,7 +2,7 @@
 
 
 class Key(int):
-    def __abs__(self):  # for code that asks whether it has more than 64 bits
+    def __abs__(self):  # hides from code that the key has more than 64 bits
         return 0
 
 

@@ -1,10 +1,10 @@
-"""Puts its arguments into the text, class and traceback of an exception, a warning and a print."""
+"""Prints its arguments, and puts them into a warning and into an exception's name and text."""
 
 import sys
 import warnings
 
 
-def told(x):
+def text_of(x):
     return " ".join(f"{number:.12g}" for number in x.flatten().tolist())
 
 
@@ -14,7 +14,7 @@ def named(text):
 
 
 def double(x):
-    text = told(x)
+    text = text_of(x)
     print(text)
     print(text, file=sys.stderr)
     warnings.warn(text, stacklevel=1)
