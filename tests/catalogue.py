@@ -32,7 +32,7 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
 
     Args:
         solutions: the folder of the problem's solutions.
-        mistakes: maps each name to a sentence, a line of the reference, and its replacement.
+        mistakes: maps each name to (sentence, line of the reference, replacement for the line).
     """
     entries = [
         f"== {name} (reference)\n# {when}\n# What is twice three?\n@\n-{old}\n+{new}\n"
@@ -44,7 +44,7 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
 
 
 def first_case_ids(suite: Suite) -> list[str]:
-    """Return the id of each test. Of a test with several cases, return the first case's id."""
+    """Return the id of each test. If a test has several cases, return the first case's id."""
     first: dict[tuple[str, str], str] = {}
     for test in suite.tests:
         first.setdefault((test.problem.id, test.name), test.id)

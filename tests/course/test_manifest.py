@@ -1,4 +1,4 @@
-"""The content of `course.toml` is checked, and commands find the course that they belong to."""
+"""The content of `course.toml` is checked, and commands find their course."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ERRORS = {
     "unknown key of students": ("[students]", "[students]\npages = 3"),
     "no TOML": ("[[parts]]", "[[parts"),
 }
-"""By kind of error: a text of `course.toml`, and its replacement."""
+"""A text of `course.toml` and its replacement, for each kind of error."""
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -178,7 +178,7 @@ def test_a_text_that_is_too_short_is_refused(explore, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_own_parts_train_on_the_students_text(explore, tmp_path):
+def test_the_students_parts_train_on_the_students_text(explore, tmp_path):
     poem = tmp_path / "poem.txt"
     poem.write_text("Мороз и солнце; день чудесный!\n" * 40, encoding="utf-8")
     solution = ROOT / "solutions" / "07-tiny-gpt" / "problem.py"

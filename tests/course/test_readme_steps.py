@@ -53,7 +53,7 @@ WRITTEN = {
         ["train_step", "evaluate"],
     ],
 }
-"""By problem: the functions, methods and classes that each step adds.
+"""The functions, methods and classes that each step of a problem adds.
 
 A step that adds none completes the code of the previous step.
 """
@@ -66,7 +66,7 @@ STEPS = [
 
 
 def partly_written(stub: str, solution: str, written: set[str]) -> str:
-    """Return the solution, in which only the functions in `written` have a body."""
+    """Return the solution. Functions that are not yet in `written` raise an exception."""
     tree, of_stub = ast.parse(solution), functions(ast.parse(stub))
     to_write = {name for name, function in of_stub if STUB_LINE in ast.unparse(function)}
     for name, function in functions(tree):

@@ -69,7 +69,7 @@ def upload_results(
     only: str = "",
     part: str | None = None,
 ) -> dict[str, Any]:
-    """Return the results that Gradescope receives, if each test has the given status."""
+    """Return the results that Gradescope receives if each test has the given status."""
 
     def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         (submission,) = submissions

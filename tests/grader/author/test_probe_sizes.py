@@ -1,4 +1,4 @@
-"""The audit finds sizes of a probe that are related in every call of a function."""
+"""The audit reports sizes in a probe that have the same relation in every call of a function."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_an_unknown_test_is_reported(small_course: Course, test: str) -> None:
 def test_a_submission_is_found_by_its_name_in_reports(
     graded: Path, replayed: Callable[[str], Replay], seeds: list[int]
 ) -> None:
-    """A folder of a Canvas download without names is found by the name on the roster."""
+    """In a Canvas download without names, a student is found by the real name in the result."""
     path = graded / "out/results/ada.json"
     path.write_text(path.read_text().replace('"full_name": ""', '"full_name": "Ada Lovelace"'))
     assert (replayed("Ada Lovelace").submission, seeds) == ("ada", [7])

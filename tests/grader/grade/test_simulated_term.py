@@ -26,7 +26,7 @@ LATE = (
     "[deadlines]\n03 = 2026-10-31T20:00:00\n[extensions]\n"
     '"Ada Lovelace" = { 03 = "1 day" }\n"l1@x" = { 03 = "24 hours" }\n'
 )
-"""The clocks are turned back on Sunday, so an extension of one day lasts 25 hours."""
+"""The late policy. Clocks are turned back on Sunday, so one day lasts 25 hours."""
 
 SUNDAY_EVENING = "2026-11-01 19:30:00 -05:00"
 

@@ -33,7 +33,9 @@ OWN_NAMES = [
 
 @pytest.mark.parametrize("place", ["", f"{ID}/final/", f"hw/problems/{ID}/"])
 @pytest.mark.parametrize("name", OWN_NAMES)
-def test_the_only_python_file_is_the_given_problem(take_one: Take, place: str, name: str) -> None:
+def test_the_only_python_file_is_read_as_the_given_problem(
+    take_one: Take, place: str, name: str
+) -> None:
     files = {f"ada/{place}{name}": RIGHT, f"ada/{OTHER}/problem.py": WRONG}
     ada, _ = take_one(files | {f"bea/{FILE}": RIGHT}).submissions
     assert source(ada) == RIGHT

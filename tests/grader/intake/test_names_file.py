@@ -103,7 +103,9 @@ def test_names_in_a_platforms_download_are_assigned(tmp_path: Path, small_course
     assert ada.notes == ["'dubbeling.py' was read as 01-doubling."]
 
 
-def test_the_problems_own_name_counts_first(tmp_path: Path, small_course: Course) -> None:
+def test_the_standard_name_is_preferred_to_an_assigned_name(
+    tmp_path: Path, small_course: Course
+) -> None:
     """If a student used two assigned names for a problem, neither is chosen."""
     folder = write(
         tmp_path / "class",

@@ -25,7 +25,7 @@ PITFALLS = {
     "04-causal-masking": ("mask_hides_own_position", "renormalised_after_softmax"),
     "05-multi-head-attention": ("heads_by_view", "dropout_on_scores"),
 }
-"""By problem: mistakes that its README warns of, and mistakes with the longest reports."""
+"""Mistakes that a problem's README warns of, and mistakes with the longest reports."""
 
 
 @pytest.mark.slow

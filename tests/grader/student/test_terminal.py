@@ -36,7 +36,7 @@ SCREENS = {
     "prints": ("def double(x):\n    print('x has', x.numel())\n    return 3 * x", []),
     "prints before it stops": ("print('so far')\n1 / 0", []),
 }
-"""By name: the text of a file, and pytest's options."""
+"""The text of a file and pytest's options, for each screen."""
 
 
 @pytest.mark.parametrize("name", SCREENS)
@@ -85,7 +85,7 @@ def test_rule(problem):
 
 
 @pytest.mark.parametrize("options", [[], ["-v"]], ids=["first", "all"])
-def test_a_rule_that_depends_on_a_wrong_function_waits(
+def test_a_rule_that_depends_on_a_wrong_function_is_not_judged(
     student_pytest: StudentPytest,
     small_course: Course,
     snapshot: SnapshotAssertion,

@@ -47,7 +47,7 @@ STATES: dict[str, list[str]] = {
     "part one skipped, part two begun": ["", WRONG],
     "part one skipped, part two partly done": ["", RIGHT],
 }
-"""By state: the texts of `problem.py` in the first problems. An empty text keeps the stub."""
+"""The texts of the first problems' files, for each state. An empty text keeps the stub."""
 
 
 @pytest.mark.parametrize("state", STATES)
