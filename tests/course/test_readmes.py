@@ -1,4 +1,4 @@
-"""Each problem's README leads through steps: an idea, a function to write, a command."""
+"""Each README has steps. A step explains an idea, and has a function to write and a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model that problem 07 saves for 08 and 09 is complete, and replaced only by a better one."""
+"""The model that problem 07 saves is complete. Only a better model replaces it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model trains on text in any script and from several files. Its last tenth is held out."""
+"""A model trains on text in any script or from several files. The last tenth is held out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The students' commands check, hint and reset."""
+"""The students' commands `check`, `hint` and `reset` work."""
 
 from __future__ import annotations
 

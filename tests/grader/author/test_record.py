@@ -1,4 +1,4 @@
-"""A record of the audit has the outcome of each test for each file. A comparison shows changes."""
+"""A record of the audit contains the outcome of each test for each file. Records are compared."""
 
 from __future__ import annotations
 

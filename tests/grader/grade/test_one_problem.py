@@ -133,6 +133,6 @@ def test_the_option_for_the_problem_is_requested(term: Any) -> None:
     said = term.command(path=folder)
     assert "1 submission has a Python file of an unknown problem." in said
     before = (term.out / "gradebook.csv").read_bytes()
-    write(folder, {"cem/problem.py": term.right})  # now most files name no problem
+    write(folder, {"cem/problem.py": term.right})  # now most submissions name no problem
     assert "--problem 01-doubling" in term.command(path=folder, status=2)
     assert (term.out / "gradebook.csv").read_bytes() == before

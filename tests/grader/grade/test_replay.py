@@ -44,7 +44,7 @@ def graded(tmp_path: Path, small_course: Course) -> Path:
 
 @pytest.fixture
 def seeds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Replace `call_apart` with a function that runs no test. Return the list of its seeds."""
+    """Replace the function that runs a test. Return the list of the seeds that it receives."""
     used = []
 
     def run(function: str, isolation: str, *args: Any) -> Rerun:

@@ -1,4 +1,4 @@
-"""A run loads torch once for all its processes; the command itself does not load it.
+"""A run loads torch once for all its processes. The command itself does not load torch.
 
 Loading torch takes most of the time of a start, so the test counts how often it is loaded.
 """

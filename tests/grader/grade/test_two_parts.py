@@ -21,7 +21,7 @@ OF_TWO = [SIX, SEVEN, "part_two_total", "part_two_max"]
 
 
 def texts(school: Any) -> dict[str, str]:
-    """Return all reports except the results, by name."""
+    """Return the texts of all reports except the results, by file name."""
     files = [*school.out.rglob("*.html"), *school.out.rglob("*.csv")]
     return {path.relative_to(school.out).as_posix(): path.read_text() for path in files}
 

@@ -1,4 +1,4 @@
-"""No member's name leads out of its archive, with slashes or with backslashes."""
+"""No member's name with slashes or backslashes leads out of its archive."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """In a download for one problem, a single file belongs to that problem.
 
-A file with the name of a different problem is an exception.
+A file with the name of a different problem belongs to that other problem.
 """
 
 from __future__ import annotations

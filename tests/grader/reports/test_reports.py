@@ -186,7 +186,7 @@ def test_an_unread_file_is_not_reported_as_an_exception() -> None:
     assert "Other numbers: your code raised an exception" in feedback_text(result, Policy.TITLES)
 
 
-# The class at a glance
+# Reports about the whole class
 
 
 def test_points_by_hand_count_only_for_students_who_have_them() -> None:
