@@ -168,9 +168,9 @@ def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
 
 
 def parts(value: Any, number: int) -> tuple[Any, ...]:
-    """Return the elements of a right answer as a tuple.
+    """Return the `number` elements of a right answer as a tuple.
 
-    In a worker, return a tuple that contains `UNKNOWN` `number` times.
+    In a worker, each element is `UNKNOWN`.
     """
     return (UNKNOWN,) * number if is_unknown(value) else tuple(value)
 
@@ -280,7 +280,7 @@ def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> N
 
 
 def _claim(call: str) -> None:
-    """Record a check that has no value, because its result is a claim."""
+    """Record a check whose outcome the worker only claims, so that it has no value."""
     _record(call, None, lambda value: None, is_claim=True)
 
 

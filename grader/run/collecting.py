@@ -29,7 +29,7 @@ from grader.errors import CourseError, InternalError
 
 MARKERS = (
     "points(n): the points of a test of a problem",
-    "inspection_only: a test that watches how code runs; it judges only code with right results",
+    "inspection_only: a test that watches how code runs; it judges only code with correct results",
 )
 """The pytest markers of problems' tests, with descriptions."""
 

@@ -74,7 +74,8 @@ def check(
         all_digits: whether to require the exact dtype, and float64 numbers that are right to their
             last digits. Only tests about dtypes need this. By default, a calculation may have steps
             in float32, and the result may have a wider dtype, such as float64 instead of float32.
-        start: the value to which the code adds something, such as the x of a residual connection.
+        start: an input to which the code adds another tensor, such as the x of a residual
+            connection. The message then also explains errors in the added tensor.
 
     Raises:
         Mismatch: the value is wrong. The exception's text is a message for the student.

@@ -64,7 +64,9 @@ class Encoder:
         self._bytes, self._parts = MOST_BYTES, MOST_PARTS
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """Convert a value for JSON, and append the bytes of its tensors and arrays to `numbers`.
+        """Convert a value to objects that JSON supports.
+
+        The bytes of its tensors and arrays are appended to `numbers`.
 
         Raises:
             BadRecord: the message would be too large.
@@ -257,7 +259,7 @@ def _without_numbers(dtype: str, shape: list[int]) -> Any:
 
 
 def stand_in(name: str) -> Any:
-    """Return an object of a new type with this name, in place of a value that is not encoded.
+    """Return an object whose type has this name. It represents a value that was not encoded.
 
     Raises:
         BadRecord: a type can't have this name.

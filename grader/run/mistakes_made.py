@@ -168,11 +168,11 @@ def _attributes(text: str) -> set[str]:
 
 
 def _changes(each: Evidence, shown: Shown, known: Fingerprints) -> bool:
-    """Return whether a mistake changes numbers of a part of the probe to which a call belongs.
+    """Return whether a mistake changes numbers of a part of the probe that a call concerns.
 
-    For example, "the loss of GPT(...)" belongs to the part "GPT: loss", whose aspect is a word of
-    the call, and to the part "GPT", which has no aspect. If the class has no such part, the call
-    belongs to all parts of the class.
+    For example, "the loss of GPT(...)" concerns the part "GPT: loss", whose aspect is a word of the
+    call, and the part "GPT", which has no aspect. If the class has no such part, the call concerns
+    all parts of the class.
     """
     called = _called(shown, [each])
     if not each.changes_numbers or not called:
@@ -225,7 +225,7 @@ def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> li
 
 
 def _factor_lines(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield (test id, line) pairs. The line compares the test's factor with another test's."""
+    """Yield (test id, line) pairs. Each line states the factor of a test and of other tests."""
     for id, factor in factors.items():
         others = [each for other, each in factors.items() if other != id]
         if others and all(isclose(factor, other, rel_tol=1e-3) for other in others):

@@ -73,8 +73,8 @@ def run_test(
         add_result(test, session, judge(exception, guard), seconds, printed())
         return Outcome(session.results[test.problem.id].tests[-1], exception)
     finally:
-        # The exception's traceback refers to this frame. Without `del`, this cycle would keep the
-        # test's values (up to 256 MB) in memory until the next garbage collection.
+        # The exception's traceback refers to this frame, so they form a cycle. Without `del`, the
+        # cycle would keep the test's values (up to 256 MB) until the next garbage collection.
         del exception
 
 

@@ -31,7 +31,7 @@ class Opener(Protocol):
     def forget(self, problem: Problem) -> None:
         """Forget the loaded module, so that the next call loads the code again.
 
-        Code that could not be loaded is not loaded again: it might run until the time limit again.
+        Code that could not be loaded is not loaded again, because it might exceed the time limit.
         """
 
 

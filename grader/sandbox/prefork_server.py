@@ -257,6 +257,6 @@ class PreforkServer:
 
 
 def _freeze() -> None:
-    """Exclude existing objects from garbage collection, so that workers share their memory."""
+    """Exclude existing objects from garbage collection, so that forks share the objects' memory."""
     gc.freeze()
     gc.enable()

@@ -148,7 +148,7 @@ class _WorkerKind(NamedTuple):
     Attributes:
         forbidden: the functions that are removed.
         compiler: whether torch's compiler is loaded.
-        preloaded: other code that is loaded.
+        preloaded: other code that the server loads for its workers, if any.
     """
 
     forbidden: tuple[str, ...] = ()

@@ -51,7 +51,7 @@ WAYS = {
         "exec(f'def {word(x)}(): raise ValueError', globals()); globals()[word(x)]()",
         True,
     ),
-    "the name of a returned class": ("return named(word(x), object.__class__, '')", False),
+    "the name of a returned class": ("return type(word(x), (), {})", False),
     "a returned text": ("return word(x)", False),
     "a returned object": ("return type(word(x), (), {})()", True),
     "returned numbers": ("return x * 3", True),

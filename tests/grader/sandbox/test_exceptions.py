@@ -1,4 +1,4 @@
-"""Exceptions of student code and unusable files are reported in grading as they are at home."""
+"""Grading reports unusable files and exceptions of student code as a run at home does."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""Replaces all random inputs with zeros, for which a wrong function is right. The expected values
-belong to the original inputs.
+"""Replaces all random inputs with zeros, for which a wrong function returns right values. The
+expected values belong to the original inputs.
 """
 
 import random

@@ -1,5 +1,5 @@
-"""Suspends torch's hooks around a forbidden function. The call is still recorded, and raises an
-exception.
+"""Suspends torch's hooks while it calls a forbidden function. The call is still recorded, and
+raises an exception.
 """
 
 import torch
