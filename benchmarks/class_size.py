@@ -38,7 +38,7 @@ from grader.grade.settings import Settings, default_jobs
 from grader.intake.submissions import find_submissions
 from grader.result import Isolation, Policy, Status, SubmissionResult
 
-# Which of a submission's files are wrong.
+# The kinds of submissions. Each says which of a submission's files are wrong.
 KINDS = ("the odd files wrong", "the even files wrong")
 
 
@@ -46,12 +46,16 @@ def main() -> None:
     """Generate a class, grade it and print the measurements."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--submissions", type=int, default=24, help="number of submissions")
-    parser.add_argument("--jobs", type=int, default=default_jobs(), help="graded at the same time")
-    parser.add_argument("--problem", help="only problem of the submissions")
-    parser.add_argument("--fresh", type=int, default=2, help="of each kind also run by pytest")
+    parser.add_argument(
+        "--jobs", type=int, default=default_jobs(), help="number of submissions graded at once"
+    )
+    parser.add_argument("--problem", help="generate only files of this problem")
+    parser.add_argument(
+        "--fresh", type=int, default=2, help="also test this many of each kind by pytest"
+    )
     options = parser.parse_args()
     if min(options.submissions, options.jobs) < 1:
-        parser.error("a class has at least one submission, and one is graded at a time")
+        parser.error("--submissions and --jobs must be at least 1")
     course = own_course()
     only = course.select([options.problem])[0] if options.problem else None
     with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +75,7 @@ def main() -> None:
 
 
 def make_class(course: Course, folder: Path, size: int, only: Problem | None) -> dict[str, str]:
-    """Write `size` submissions, the same in each run, and return the kind of each by its name."""
+    """Write `size` submissions, the same in each run, and return their kinds by name."""
     problems = [only] if only else course.of_part("one")
     kinds = {f"student-{n + 1:05}": KINDS[n % len(KINDS)] for n in range(size)}
     for place, problem in enumerate(problems):
@@ -118,8 +122,8 @@ class Run:
         wall: seconds from the start to the last report.
         cpu: CPU seconds of all processes.
         tenth: a tenth of the number of submissions, rounded up.
-        memory: MB of each trusted process, by the number of results at that time.
-        at: seconds since the start, by the number of results at that time.
+        memory: MB of each trusted process, by the number of results so far.
+        at: seconds from the start to each result, by the number of results so far.
     """
 
     tenth: int
@@ -210,8 +214,7 @@ class Spent:
 
 
 def fresh(problems: list[Problem], root: Path, name: str) -> Spent:
-    """Run the tests of each problem on a submission, each in a new Python process.
-
+    """Run the tests of each problem on a submission, with a new Python process for each problem.
     `root` is a copy of the course, and `name` is the submission.
     """
     for problem in problems:
@@ -251,7 +254,9 @@ def copy_with_solutions(course: Course, root: Path) -> Path:
 def report(run: Run, size: int) -> None:
     """Print the measurements of the grading."""
     cores = default_jobs()
-    print(f"  submissions per minute  {60 * size / run.wall:7.1f}   ({run.wall:.0f} s, all in)")
+    print(
+        f"  submissions per minute  {60 * size / run.wall:7.1f}   ({run.wall:.0f} s with startup)"
+    )
     if under_way := seconds_under_way(run, size):
         print(f"  after the first tenth   {60 / under_way:7.1f}")
     print(f"  CPU seconds for each    {run.cpu / size:7.2f}   ({run.cpu:.0f} s in all)")
@@ -262,24 +267,24 @@ def report(run: Run, size: int) -> None:
 
 
 def seconds_under_way(run: Run, size: int) -> float:
-    """Return the seconds per submission after the first tenth of the class, or 0 without any."""
+    """Return the seconds per submission after the first tenth, or 0 without such submissions."""
     rest = size - run.tenth
     return (run.at[size] - run.at[run.tenth]) / rest if rest else 0.0
 
 
 def report_fresh(run: Run, kinds: dict[str, str], taken: list[tuple[str, Spent]]) -> None:
-    """Print the time of pytest, and the ratios of pytest to the grader."""
+    """Print the time of pytest, and how many times faster the grader is."""
     wall = sum(spent.wall for _, spent in taken) / len(taken)
     cpu = sum(spent.cpu for _, spent in taken) / len(taken)
-    print(f"A fresh pytest for each, one at a time; {len(taken)} of them")
+    print(f"A new pytest process for each problem of {len(taken)} submissions, one at a time")
     for kind, spent in taken:
         print(f"  {kind:22}  {spent.wall:7.1f} s, {spent.cpu:.1f} s of CPU")
     print(f"  submissions per minute  {60 / wall:7.1f}")
     print(f"  CPU seconds for each    {cpu:7.1f}")
     size = len(kinds)
-    print("How many times cheaper than a fresh pytest")
-    print(f"  in CPU seconds, all in  {cpu / (run.cpu / size):7.2f}")
-    print(f"  in time on the wall     {wall / (run.wall / size):7.2f}")
+    print("The grader is this many times faster than pytest")
+    print(f"  in CPU seconds          {cpu / (run.cpu / size):7.2f}")
+    print(f"  in wall time            {wall / (run.wall / size):7.2f}")
     if under_way := seconds_under_way(run, size):
         print(f"  after the first tenth   {wall / under_way:7.2f}")
 

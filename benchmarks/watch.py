@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def measure(copy: Course, id: str, solution: Path) -> list[tuple[float, float]]:
-    """Return the seconds of a save and of a cold run, for each round."""
+    """Return for each round the seconds of `grader watch` and of a new pytest process."""
     folder = copy.root / "problems" / id
     environment = os.environ | {"PYTHONPATH": str(copy.root), "PYTHONUNBUFFERED": "1"}
     watch = subprocess.Popen(
@@ -53,10 +53,10 @@ def measure(copy: Course, id: str, solution: Path) -> list[tuple[float, float]]:
         encoding="utf-8",
     )
     try:
-        wait_for_report(watch)  # of all problems, once
+        wait_for_report(watch)  # the first report, which is about all problems
         times = []
         for _ in range(ROUNDS):
-            time.sleep(1)  # as long as anyone takes to type something
+            time.sleep(1)  # as between two saves of a student
             started = time.perf_counter()
             shutil.copy(solution, folder / "problem.py")
             wait_for_report(watch)

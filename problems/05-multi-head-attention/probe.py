@@ -87,7 +87,7 @@ def about_attention(problem):
 
     In the second part, the three thirds of c_attn are equal, so swapping queries, keys and values
     has no effect. In the third part there is only one token. Its attention weight is 1, so a wrong
-    score has no effect. So these parts identify other mistakes.
+    score has no effect. Mistakes without an effect cannot hide other mistakes.
     """
 
     def output(*shape, n_head, causal=False, bias=True, dtype=torch.float64):

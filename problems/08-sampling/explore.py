@@ -107,5 +107,5 @@ for column, title in enumerate(columns):
 figure.suptitle("the cat sat on the ...", fontsize=10)
 pictures.save(figure, "cuts")
 
-# Each row shows one temperature. A cut removes words, and the other words get their probability.
+# Each row shows one temperature. A cut removes words and gives their probability to the others.
 # Top-k removes the same number at every temperature. Top-p removes more at a low temperature.

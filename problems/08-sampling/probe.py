@@ -27,8 +27,8 @@ def probe(problem):
     }
 
 
-def told(logits):
-    """Return logits in which 50 replaces -inf, so that a weighted sum shows where they are -inf.
+def finite_logits(logits):
+    """Return logits with 50 in place of -inf, so that their sum is finite.
 
     Other logits are below 50.
     """
@@ -51,7 +51,7 @@ def edges_of(function):
     """Return the edge questions for a function that takes and returns logits."""
 
     def call(x):
-        return told(function(x))
+        return finite_logits(function(x))
 
     def after_others():
         call(numbers(3, 5))
@@ -65,7 +65,7 @@ def about_temperature(problem):
     """Return questions about apply_temperature."""
 
     def apply(shape, temperature):
-        return told(problem.apply_temperature(numbers(*shape), temperature))
+        return finite_logits(problem.apply_temperature(numbers(*shape), temperature))
 
     return Part(
         main={
@@ -89,11 +89,11 @@ def about_top_k(problem):
     """Return questions about keep_top_k."""
 
     def keep(shape, k):
-        return told(problem.keep_top_k(numbers(*shape) + 3 * numbers(*shape[:-1], 1), k))
+        return finite_logits(problem.keep_top_k(numbers(*shape) + 3 * numbers(*shape[:-1], 1), k))
 
     def ties():
         rows = [[2.0, 5, 2, 1, 2], [3, 3, 3, 3, 3], [0.5, 1, 0.5, 1, -1]]
-        return told(problem.keep_top_k(torch.tensor(rows, dtype=torch.float64), 2))
+        return finite_logits(problem.keep_top_k(torch.tensor(rows, dtype=torch.float64), 2))
 
     return Part(
         main={
@@ -107,7 +107,7 @@ def about_top_k(problem):
             ),
         },
         edges=edges_of(lambda x: problem.keep_top_k(x, 2))
-        | {"far apart": lambda: told(problem.keep_top_k(800 * numbers(3, 6), 4))},
+        | {"far apart": lambda: finite_logits(problem.keep_top_k(800 * numbers(3, 6), 4))},
     )
 
 
@@ -115,11 +115,11 @@ def about_top_p(problem):
     """Return questions about keep_top_p."""
 
     def keep(shape, p):
-        return told(problem.keep_top_p(1.3 * numbers(*shape), p))
+        return finite_logits(problem.keep_top_p(1.3 * numbers(*shape), p))
 
     def far_above():
         x = (numbers(3, 5) * 64).round() / 64 + torch.tensor([[120.0], [0.0], [-120.0]])
-        return told(problem.keep_top_p(x.float(), 0.7)).double() - 60
+        return finite_logits(problem.keep_top_p(x.float(), 0.7)).double() - 60
 
     def many():
         """Return whether keep_top_p drops any of thousands of tokens if p is 1."""
@@ -132,13 +132,13 @@ def about_top_p(problem):
 
     def unlikely():
         row = torch.tensor([0.0, -20.0, -40.0, -800.0, 1.0])
-        return told(problem.keep_top_p(row.double(), 1.0))
+        return finite_logits(problem.keep_top_p(row.double(), 1.0))
 
     return Part(
         main={
             "0.9, cube": lambda: keep((3, 3, 3), 0.9),
             "0.5": lambda: keep((2, 6), 0.5),
-            "0.999": lambda: told(problem.keep_top_p(4 * numbers(3, 7), 0.999)),
+            "0.999": lambda: finite_logits(problem.keep_top_p(4 * numbers(3, 7), 0.999)),
             "0.3": lambda: keep((3, 4), 0.3),
             "0.02": lambda: keep((3, 5), 0.02),
             "1": lambda: keep((3, 5), 1.0),
@@ -151,7 +151,7 @@ def about_top_p(problem):
         },
         edges=edges_of(lambda x: problem.keep_top_p(x, 0.7))
         | {
-            "minus infinity": lambda: told(
+            "minus infinity": lambda: finite_logits(
                 problem.keep_top_p(torch.tensor([0.5, -INF, 1.0, 0.0]), 0.7)
             ),
             "above 0, float32": far_above,
@@ -190,9 +190,9 @@ def counted(tokens, vocab_size=5):
 
 
 def nearest(shares):
-    """Return the index of the known distribution that is nearest to these shares of ROW.
+    """Return the index of the known distribution that is nearest to these shares of tokens.
 
-    Return -1 if none is near.
+    Return -1 if no known distribution is near.
     """
     logits = torch.tensor(ROW, dtype=torch.float64)
     known = [(logits / t).softmax(-1) for t in (1, 0.5, 0.25, 0.7, 2, 4, -1, INF)]
@@ -201,11 +201,11 @@ def nearest(shares):
     return gaps.index(min(gaps)) if min(gaps) < NEAR else -1
 
 
-def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
-    """Return the probabilities after the student's functions before sample, or None if one fails.
+def probabilities_before_draw(problem, logits, temperature=1.0, top_k=None, top_p=None):
+    """Return the probabilities by the student's functions other than sample.
 
-    sample is compared with these probabilities, so that mistakes in the other functions do not
-    count as mistakes in sample.
+    Return None if one of these functions fails. sample is compared with these probabilities, so
+    that mistakes in the other functions do not count as mistakes in sample.
     """
     try:
         found = problem.apply_temperature(logits.clone(), temperature)
@@ -220,16 +220,16 @@ def own_steps(problem, logits, temperature=1.0, top_k=None, top_p=None):
 
 
 def asked_of_sample(problem, questions, **options):
-    """Return the questions, or none if a function before sample fails for these arguments."""
+    """Return the questions, or no questions if another function fails for these arguments."""
     try:
-        runs = own_steps(problem, numbers(3, 5), **options) is not None
+        runs = probabilities_before_draw(problem, numbers(3, 5), **options) is not None
     except NotImplementedError:
-        runs = True  # the answer to the question reports it
+        runs = True  # the answers report the missing function
     return questions if runs else {}
 
 
 AS_ITS_STEPS = -9.0
-"""The answer if sample agrees with the functions before it, or if these functions fail."""
+"""The answer if sample agrees with the student's other functions, or if one of them fails."""
 
 
 def about_sample(problem):
@@ -256,7 +256,7 @@ def about_sample(problem):
 
         Return AS_ITS_STEPS if they are as expected.
         """
-        steps, drawn = own_steps(problem, clear(*shape), **options), []
+        steps, drawn = probabilities_before_draw(problem, clear(*shape), **options), []
         if steps is None or steps.amax(-1).min() < 0.99:
             return AS_ITS_STEPS
         for seed in range(6):
@@ -268,7 +268,9 @@ def about_sample(problem):
 
     def kept(row=ROW, **options):
         """Return which tokens are drawn at least once, or AS_ITS_STEPS if as expected."""
-        if (steps := own_steps(problem, equal_rows(row, (1000,)), **options)) is None:
+        if (
+            steps := probabilities_before_draw(problem, equal_rows(row, (1000,)), **options)
+        ) is None:
             return AS_ITS_STEPS
         found, may = counted(drawn_often(problem, row, (1000,), **options)) > 0, steps.amax(0)
         as_steps = not found[may == 0].any() and found[may > 0.01].all()
@@ -276,7 +278,9 @@ def about_sample(problem):
 
     def shape(**options):
         """Return the result of `nearest` for drawn tokens, or AS_ITS_STEPS if as expected."""
-        if (steps := own_steps(problem, equal_rows(ROW, (ROWS,)), **options)) is None:
+        if (
+            steps := probabilities_before_draw(problem, equal_rows(ROW, (ROWS,)), **options)
+        ) is None:
             return AS_ITS_STEPS
         counts = counted(drawn_often(problem, **options))
         shares = counts / counts.sum()
@@ -297,7 +301,7 @@ def about_sample(problem):
             "plain": lambda: kept(),
             "top_k": lambda: kept(top_k=3),
             "top_k, then top_p": lambda: kept(top_k=2, top_p=0.7),
-            # One of top_k and top_p keeps all tokens, so that a mistake in the other shows alone.
+            # One of top_k and top_p keeps all tokens, so only a mistake in the other has an effect.
             "top_k, and all of top_p": lambda: kept(top_k=2, top_p=0.99),
             "all of top_k, and top_p": lambda: kept(top_k=5, top_p=0.8),
             "warm, then top_p": lambda: kept(temperature=2.0, top_p=0.8),
@@ -329,7 +333,7 @@ def about_arguments(problem):
             )
             if name == "temperature":
                 return found
-            # If the filter alone has the same result, it is not a mistake in sample.
+            # A result that the filter has without sample, too, is not a mistake in sample.
             keep = getattr(problem, f"keep_{name}")
             alone = [edges.refusal(partial(keep, numbers(3, 5), amount)) for amount in amounts]
             return torch.where(found == torch.tensor(alone), 1.0, found)
@@ -339,7 +343,7 @@ def about_arguments(problem):
     def only_best():
         """Return whether only the most probable of many nearly equal tokens are drawn."""
         logits = numbers(300, 120) / 20
-        if (steps := own_steps(problem, logits)) is None or steps.amax() > 0.02:
+        if (steps := probabilities_before_draw(problem, logits)) is None or steps.amax() > 0.02:
             return AS_ITS_STEPS
         torch.default_generator.manual_seed(5)
         drawn = logits.gather(-1, problem.sample(logits.clone())[:, None])
@@ -356,7 +360,7 @@ def about_arguments(problem):
 
 
 def about_chance(problem):
-    """Return questions about the source of random numbers, and about rows that share them."""
+    """Return questions about the source of random numbers, and about rows with equal tokens."""
     logits = numbers(4, 40, 12) / 4
 
     def draw(seed=None, global_seed=1, generator=None):

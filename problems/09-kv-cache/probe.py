@@ -18,8 +18,8 @@ from shared.probe_weights import attention_weights, filled, gpt_weights, without
 def probe(problem):
     """Return the questions by subject: the function, and several aspects of the classes.
 
-    A wrong attention makes the model wrong in many ways. So the model is probed only when its
-    attention is right, and its texts only when its logits are right.
+    A wrong attention makes the model wrong in many ways. So questions about the model are only
+    included if its attention is right, and questions about its texts only if its logits are right.
     """
     parts = {
         "kv_cache_bytes": about_bytes(problem),
@@ -33,7 +33,7 @@ def probe(problem):
     ):
         parts["CachedGPT"] = about_model(problem)
         sums = functools.cache(lambda: sums_of_model(problem))
-        if is_right(sums, ()):  # it raises no exception
+        if is_right(sums, ()):  # if the model raises no exception
             parts["CachedGPT: past"] = about_list_of_pasts(problem)
             parts["CachedGPT: length"] = about_length(problem)
         if is_right(sums, SUMS_OF_MODEL):
@@ -45,7 +45,7 @@ def probe(problem):
 def is_right(find, expected):
     """Return whether `find` returns the expected sums.
 
-    Only as many sums are compared as are expected. Code that is not written yet counts as right.
+    Sums beyond the length of `expected` are ignored. Code that is not written yet counts as right.
     """
     try:
         found = find()
@@ -74,7 +74,7 @@ def about_bytes(problem):
             "unrelated": lambda: count(3, 20, 11, 7, 4),
             "defaults": lambda: count(2, 36, 3),
             "default size": lambda: count(2, 36, 3, 5),
-            # A ratio, in which other mistakes cancel.
+            # The ratio does not depend on mistakes that affect both counts.
             "default size alone": lambda: count(2, 36, 3, 5) / count(2, 36, 3, 5, 2),
         },
         edges={"whole": lambda: type(count(12, 768, 24)) is int},
@@ -106,7 +106,7 @@ def asked(problem, batch, n_new, n_embd, n_head, n_past=0, bias=True):
 
 
 def sums_of_attention(problem):
-    """Return the sum of the results of each of four independent calls of an attention."""
+    """Call an attention four times, independently, and return the sum of each call's results."""
     module, sums = attention(problem, 6, 2), []
     for n_past, n_new in ((0, 3), (2, 2), (4, 1), (0, 2)):
         past = some_past(2, 2, n_past, 3)
@@ -147,8 +147,8 @@ def about_attention(problem):
     def scored(key, growth):
         """Return the outputs of two new tokens after a past, for chosen keys.
 
-        Entry 0 of each key, which determines its scores, is `key`. That of the second new token is
-        larger by `growth`.
+        Scores depend mainly on entry 0 of the keys. It is `key`, or `key` + `growth` for the second
+        new token.
         """
         weights, rows = attention_weights(6), torch.tensor([6, 9])  # entry 0 of each head's key
         weights["c_attn.weight"][rows - 6] = weights["c_attn.weight"][rows] = 0
@@ -216,7 +216,7 @@ def about_present(problem):
         return asked(problem, *sizes)[1]
 
     def kind():
-        """Return the number of items in the present, or -1 for a tensor, or -2 for None."""
+        """Return the number of items in the present, -1 for a tensor, or -2 without a present."""
         found = asked(problem, 2, 3, 6, 2)
         if not isinstance(found, tuple | list) or len(found) < 2 or found[1] is None:
             return -2.0
@@ -510,7 +510,7 @@ def about_too_many(problem):
         return edges.refusal(lambda: module.generate(text(2, length), n_new))
 
     def late(n_new):
-        """Return whether generate computes much before it refuses a text."""
+        """Return whether generate takes many operations before it rejects a text."""
         module = model(problem)
         with counting() as cost:
             edges.refusal(lambda: module.generate(text(1, 8), n_new))

@@ -52,7 +52,7 @@ def make_gpt(problem, config, weights, dtype=torch.float32):
 def weights_for(rng, config):
     """Return random weights for a model of these sizes, which writes many different tokens.
 
-    All embeddings have the same length, so that no token is more probable in general.
+    All rows of wte have the same norm, so that no token is the most probable one everywhere.
     """
     names = ("vocab_size", "n_positions", "n_embd", "n_layer")
     bias = config.get("bias", True)
@@ -103,7 +103,7 @@ def run_model(module, idx, past, call):
 
 
 def copied(past, copy=torch.clone):
-    """Return a past with copies of its lists and tensors."""
+    """Return a copy of a past, with copies of its lists and tensors."""
     if torch.is_tensor(past):
         return copy(past)
     kind = {list: list, tuple: tuple}.get(type(past))
@@ -153,7 +153,7 @@ def check_pair(present, expected, call, compare=checks.check, **near):
 
 
 def ways_to_cut(length):
-    """Return all ways to cut a length into pieces, those with few pieces first."""
+    """Return all ways to divide a length into pieces, sorted by the number of pieces."""
     ways = []
     for cuts in range(length):
         for places in itertools.combinations(range(1, length), cuts):
@@ -166,16 +166,16 @@ def check_every_cut(run, output, pairs, length, call, compare=checks.check, **ne
     """Check the outputs and the last present for every way to cut a sequence into pieces.
 
     Args:
-        run: returns the output for the positions from `first` to `last` after a past, and the
-            present as a list of (keys, values) pairs.
-        output: the right output for the whole sequence.
-        pairs: the right keys and values after the whole sequence, for each pair in the present.
+        run: a function of `first`, `last`, a past and a text. It returns the output for the
+            positions from `first` to `last` - 1, and the present as a list of (keys, values) pairs.
+        output: the expected output for the whole sequence.
+        pairs: the expected (keys, values) pairs of the present after the whole sequence.
         length: the length of the sequence.
         call: the call, as text.
         compare: `check`, or `check_same` if `pairs` comes from the student's code, too.
         near: allowed differences, as for `check`.
     """
-    presents = {(): None}  # keys: the pieces that were read, which several cuts share
+    presents = {(): None}  # by the pieces read so far, as several cuts begin with the same pieces
     for pieces in ways_to_cut(length):
         text = f"{call}, cut into {' + '.join(map(str, pieces))} tokens"
         for count in range(1, len(pieces) + 1):
@@ -760,10 +760,10 @@ def cost_of_one_more(problem, rng, config, n_past, how):
     """Return the cost of one more token after n_past tokens: in a call, or in `generate`.
 
     The model reads another text first. So work that is done only once, such as a table for the
-    mask, does not count. The cost of the past tokens is limited, too.
+    mask, does not count. The function also limits the cost of the past tokens.
     """
     weights = weights_for(rng, config)
-    weights["transformer.ln_f.weight"] *= 0.1  # so that sampled tokens are not the best
+    weights["transformer.ln_f.weight"] *= 0.1  # so that a sampled token is seldom the best one
     module = make_gpt(problem, config, weights)
     idx, other, third = (tokens(rng, 1, n_past + 1, config) for _ in range(3))
     if how == "generate":
@@ -800,7 +800,7 @@ def check_most_probable(module, text, prompt):
 
 
 def check_total(operations, config, n_past, n_new, how, batch=1):
-    """Require at most three times the operations that reading each token once takes."""
+    """Require at most three times the operations that are needed to read each token once."""
     call = {
         "call": f"CachedGPT(config)(idx) with {n_past} tokens",
         "generate": f"CachedGPT(config).generate(idx, {n_new}) with a prompt of {n_past} tokens",
@@ -814,7 +814,7 @@ def check_total(operations, config, n_past, n_new, how, batch=1):
 
 
 def check_read_once(module, texts, operations, call):
-    """Require that a text took at most 1.25 times the operations of one pass over it."""
+    """Require that texts took at most 1.25 times the operations of one pass over them."""
     whole, _ = cost_of(lambda: module(texts.clone()))
     checks.require(
         operations <= 1.25 * whole,

@@ -39,7 +39,7 @@ def joined(tensors):
 def edges_of(function, given, **options):
     """Return the edge questions of a function, except those about gradients of its result.
 
-    The result is a gradient itself.
+    The result is a gradient, which need not be differentiable.
     """
     asked = edges.of_function(function, given, **options)
     return {name: ask for name, ask in asked.items() if not name.startswith("gradient")}
@@ -106,7 +106,7 @@ def each_gradient(problem, sizes):
 def about_one_number(problem):
     """Return questions about attention_backward if queries and keys are single numbers.
 
-    Scores are divided by √1 then. So a wrong scale has no effect, and other mistakes show alone.
+    Scores are then divided by √1. So a wrong scale has no effect and cannot hide other mistakes.
     """
     sizes = {name: (n, m, 1, *others) for name, (n, m, _, *others) in SIZES.items()}
     return Part(main=each_gradient(problem, sizes))
@@ -289,8 +289,8 @@ def after_steps(problem, count, *shapes, rates=(), names=(), **changed):
 def about_means(problem):
     """Return questions about AdamW without eps and decay, and with two equal betas.
 
-    Mistakes in eps, in the decay or in the order of the betas have no effect then. So other
-    mistakes show alone.
+    Mistakes in eps, in the decay or in the order of the betas then have no effect, and cannot hide
+    other mistakes.
     """
     options = {"eps": 0.0, "weight_decay": 0.0, "betas": (0.5, 0.5)}
     after = partial(after_steps, problem, **options)
@@ -344,7 +344,7 @@ def about_adamw(problem):
             "large eps": lambda: after(3, *shapes, eps=0.5),
             "lr is set": lambda: after(3, *shapes, rates=[0.1, 0.5, 0.02]),
             "some without": lambda: after(4, *shapes, names=["ab", "bc", "c", "abc"]),
-            # Without some options, so that mistakes in the others show alone.
+            # Without some options, mistakes in these options have no effect.
             "no decay": lambda: after(3, *shapes, weight_decay=0.0),
             "decay without means": lambda: after(2, *shapes, betas=(0.0, 0.0)),
             "large eps, no decay, no means": lambda: after(
@@ -472,7 +472,7 @@ def about_step(problem):
         return torch.tensor(small_model.modes_in(model))
 
     def left():
-        """Return whether gradients remain that no step used or that were clipped after the step."""
+        """Return whether unused gradients remain, and whether they were clipped after the step."""
         model, before = small_model.model_of(model_weights()), joined(model_weights().values())
         step(model, batch(3, 4), max_norm=0.1)
         taken = (joined(weights_in(model).values()) - before).norm() / 0.5

@@ -20,7 +20,7 @@ TEN_DIGITS = {"rtol": 1e-10, "atol": 1e-10}
 """Tolerances for gradients in float64; rounding errors are about 1e-15."""
 
 TWELVE_DIGITS = {"rtol": 1e-12, "atol": 1e-12}
-"""Tolerances in float64 for parameters after some steps of AdamW, in the test of digits."""
+"""Tolerances in float64 for parameters after steps of AdamW, in test_digits_of_adamw."""
 
 NEAR = {"rtol": 1e-5, "atol": 1e-6}
 """Tolerances for parameters after some steps of AdamW, in all other tests."""
@@ -107,7 +107,7 @@ def test_rows_sum_to_zero(problem, rng):
 
 @pytest.mark.points(0.5)
 def test_what_is_left_of_the_gradient(problem, rng):
-    """The share of the gradient that is left falls with d_k, but not if scores are scaled"""
+    """For larger d_k, softmax_backward returns smaller gradients, unless scores are scaled"""
     for is_scaled, d_k in itertools.product((True, False), (64, 256, 1024)):
         q, k = rng.normal(40, 40, d_k), rng.normal(40, 16, d_k)
         weights = (q @ k.mT / (math.sqrt(d_k) if is_scaled else 1)).softmax(-1)
@@ -434,7 +434,7 @@ def test_defaults_of_adamw(problem, rng):
 
 @pytest.mark.points(0.75)
 def test_learning_rate_may_be_set(problem, rng):
-    """The running means stay the same when the attribute lr is set, and after zero_grad"""
+    """Setting the attribute lr and calling zero_grad do not change the running means"""
     weights, gradients = random_steps(rng, ["ab"] * 3, a=(3,), b=(2,))
     call = "AdamW(parameters), with zero_grad and lr set to 0.1, 0.02 and 0 between the steps"
     check_adamw(problem, weights, gradients, call, lr=[0.1, 0.02, 0.0], weight_decay=0.2)
@@ -561,7 +561,7 @@ def test_evaluate_counts_every_token_alike(problem, rng):
     batches = [small.random_batch(rng, *size) for size in BATCHES]
     idx = batches[0][0]
     worst = checks.prepared(lambda _: oracles.worst_targets(weights, idx), rng)
-    batches[0] = (idx, worst)  # so that a mean over batches is different
+    batches[0] = (idx, worst)  # so that the mean of the batches' means is different
     call = f"evaluate(model, batches) with batches of {' and '.join(map(str, BATCHES))} tokens"
     model = small.model_of(weights)
     one = f"evaluate(model, batches) with one batch of {BATCHES[0]} tokens"

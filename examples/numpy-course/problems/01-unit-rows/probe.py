@@ -1,4 +1,4 @@
-"""The questions by which a mistake in problem 01 is told. An instrument, not a lesson."""
+"""Define the questions of problem 01: calls whose answers identify mistakes."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from grader.diagnose.probe import Part
 
 
 def numbers(*shape):
-    """Numbers that look random."""
+    """Return fixed, irregular numbers."""
     steps = np.arange(np.prod(shape), dtype=np.float64)
     return 1.5 * np.sin(0.37 * steps**2 + 1.7 * steps + 0.4).reshape(shape)
 

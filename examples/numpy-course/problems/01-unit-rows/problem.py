@@ -7,9 +7,9 @@ def unit_rows(x: np.ndarray) -> np.ndarray:
     """Return x with each row divided by its Euclidean norm.
 
     Args:
-        x: of shape (..., d), of floats of any size.
+        x: an array of floats of any size, shape (..., d).
 
     Returns:
-        The rows, of shape (..., d) and of the dtype of x. A row of zeros stays as it is.
+        An array of the same shape and dtype as x. A row of zeros stays unchanged.
     """
     raise NotImplementedError

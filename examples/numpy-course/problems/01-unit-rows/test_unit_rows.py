@@ -9,7 +9,7 @@ from shared.oracles import unit_rows as oracles
 
 @pytest.mark.points(1)
 def test_worked_example(problem):
-    """unit_rows gives the numbers of the worked example, a row of zeros among them"""
+    """unit_rows gives the numbers of the worked example, also for a row of zeros"""
     x = np.array([[3.0, 4.0], [0.0, -2.0], [0.0, 0.0]])
     check(problem.unit_rows(x), oracles.EXAMPLE, "unit_rows([[3, 4], [0, -2], [0, 0]])")
 
@@ -42,12 +42,12 @@ def test_float32(problem, rng):
 
 @pytest.mark.points(1)
 def test_argument_is_left_alone(problem, rng):
-    """unit_rows leaves its argument alone"""
+    """unit_rows does not change its argument"""
     x = rng.normal(3, 2)
     before = x.copy()
     result = problem.unit_rows(x)
-    require(np.array_equal(x, before), "unit_rows(x)\nIt changed its own x.")
-    # Code that does nothing changes nothing, either.
+    require(np.array_equal(x, before), "unit_rows(x)\nYour code changed x.")
+    # Code that does nothing does not change x, either.
     check(result, oracles.unit_rows(before), "unit_rows(x)")
 
 

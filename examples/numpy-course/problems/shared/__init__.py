@@ -1,1 +1,1 @@
-"""What several files of the course need."""
+"""Code that several files of the course use."""

@@ -1,1 +1,1 @@
-"""Everything that knows right answers. No process with student code in it has these modules."""
+"""Compute results. A worker that tests student code does not contain this package."""
