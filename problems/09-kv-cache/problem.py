@@ -121,7 +121,7 @@ class Block(nn.Module):
 
 
 class CachedGPT(nn.Module):
-    """A GPT that continues where an earlier call ended. Its parts, those of problem 07, are given.
+    """A GPT that continues where an earlier call ended. The parts are given; see problem 07.
 
     Args:
         config: the sizes of the model.

@@ -110,7 +110,7 @@ class AdamW:
     Args:
         parameters: the parameters to train; may be an iterator, such as model.parameters().
         lr: the learning rate.
-        betas: how much of the running means of gradients and of their squares each step keeps.
+        betas: the shares of the two running means (gradients, their squares) that each step keeps.
         eps: a number that is added to the root of the mean square.
         weight_decay: each step multiplies a parameter by 1 - lr * weight_decay.
 
