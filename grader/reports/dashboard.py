@@ -53,8 +53,8 @@ class ProblemRow:
 
     Attributes:
         id: the problem's id.
-        max: the largest maximum of all submissions. Submissions without all points by hand have a
-            smaller maximum.
+        max: the largest maximum of all submissions. A submission has a smaller maximum if some of
+            its points by hand are missing.
         points: the points of each submission.
         shares: the points of each submission, divided by its maximum.
         full: the number of submissions with full points.

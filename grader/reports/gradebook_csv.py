@@ -148,7 +148,7 @@ def marks_gone(
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
         pending: the row and the column of each mark that is not graded yet in a dry run.
-        joined: the name of the row that now contains a combined result, by the result's identity.
+        joined: the row with which a result is now combined, by the identity of the result.
     """
     whys = {cell(who): f"combined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
@@ -175,14 +175,14 @@ def changes(
     pending: Collection[tuple[str, str]] = (),
     joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """Return the marks that differ from the previous gradebook. Marks without a result come last.
+    """Return the marks that differ from the previous gradebook. Put marks without a result last.
 
     Args:
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
         known: the previous results, by the name of the submission.
         pending: the row and the column of each mark that is not graded yet in a dry run.
-        joined: the name of the row that now contains a combined result, by the result's identity.
+        joined: the row with which a result is now combined, by the identity of the result.
     """
     changed = []
     results = by_name(results)

@@ -46,6 +46,6 @@ def mistakes_made(results: Iterable[SubmissionResult]) -> list[MistakeRow]:
 
 
 def mistakes_named(problem: ProblemResult) -> list[tuple[str, str]]:
-    """Return the (names, sentence) pair of each diagnosis in a problem that names mistakes."""
+    """Return the (names, sentence) pair of each diagnosis that contains names of mistakes."""
     pairs = zip(problem.mistakes, problem.diagnoses, strict=False)
     return [(" or ".join(names), text) for names, text in pairs if names]

@@ -41,7 +41,7 @@ def progress_bar(console: Console | None = None) -> Progress | ProgressLines:
 
 
 class ProgressLines(AbstractContextManager["ProgressLines"]):
-    """Writes occasional lines about a run, and one line at its end. Short runs have no lines.
+    """Writes occasional lines about a run, and one line at its end. Short runs write no lines.
 
     Args:
         write: a function that writes a line.
