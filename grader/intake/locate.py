@@ -41,14 +41,14 @@ _MISSPELT = "?"
 
 _IN_FOLDER, _DEEPER, _NAMED, _NEARLY, _ANY = 0, 2, 3, 5, 6
 _PACKED = 10
-"""Ranks of paths; 0 is the clearest. For a file in an archive, `_PACKED` is added."""
+"""The ranks of paths. The clearest path has rank 0. `_PACKED` is added for a file in an archive."""
 
 _COURSES = {"shared", "grader", "solutions", "students"}
 """The names of the course's folders that contain no problems."""
 
 _MOST_ARCHIVES = 10
 _MOST_COMPARED = 1000
-"""The maximum number of names to compare with similar names, because this is slow."""
+"""The maximum number of names to compare with the names of problems. Comparisons are slow."""
 _LIST_DEPTH = 2  # a platform's list of students is in the folder or in its only subfolder
 
 _SHOWN = 20

@@ -28,7 +28,7 @@ class Names:
 
     Attributes:
         problems: the id of a problem, by the name of a file or folder in a submission.
-        people: the name or identity of a student, by another name or identity of this student.
+        people: the name or identity of a student in `means`, by the unknown name in `found`.
     """
 
     problems: dict[str, str] = field(default_factory=dict)

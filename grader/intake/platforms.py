@@ -41,7 +41,7 @@ LISTS = {METADATA: 100_000_000, SCORES: 5_000_000}
 """The maximum size in bytes of each platform's list, by the name of its file."""
 
 Listed = Mapping[str, UnreadSubmission]
-"""The submissions on a platform's list, by key. Their `folder` is not set yet."""
+"""The submissions on a platform's list, by their key in the list. Their `folder` is not set yet."""
 
 Upload = tuple[TreeEntry, re.Match[str]]
 """A file or folder of a download, and the match of its name with a pattern of the platform."""

@@ -65,7 +65,7 @@ class Problems:
         return self.by_name.get(_composed(name)) or problem_from_name(f"{stem}.py", self.known)
 
     def similar_to_file(self, name: str) -> str:
-        """Return the problem with a name similar to a file's name, or "" if it is not unique."""
+        """Return the problem whose id is similar to the name of a file, or ""."""
         stem = without_suffix(name).removesuffix(".py")
         copied = problem_from_name(f"{_COPY.sub('', stem)}.py", self.known)
         return copied or nearest_folder(stem, self.known) or nearest_problem(stem, self.known)
@@ -135,7 +135,9 @@ def nearest_folder(name: str, ids: Sequence[str]) -> str:
 
 
 def nearest_problem(stem: str, ids: Sequence[str]) -> str:
-    """Return the problem with a name similar to a file's name, or "" if it is not unique.
+    """Return the problem whose id is similar to a file's name.
+
+    Return "" if no problem or several problems match.
 
     A number in the name counts only if it is the only number, because several numbers may be a
     date.

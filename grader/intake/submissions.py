@@ -40,7 +40,7 @@ HANDED_IN_LATE = "The submission was late."
 
 
 def find_submissions(path: Path, course: Course, only: Problem | None = None) -> list[Submission]:
-    """Return all submissions at a path without messages; see `read_submissions`."""
+    """Return the submissions that `read_submissions` finds, without its messages."""
     return read_submissions(path, course, only).submissions
 
 
@@ -362,7 +362,8 @@ def _with_times(file: StudentFile, unread: UnreadSubmission) -> StudentFile:
 def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
     """Return the problem that the name of the uploaded folder or archive indicates, or "".
 
-    If this name is a folder's or the student's, it must be the id of the only requested problem.
+    The name of a folder, or an archive that has the student's name, indicates a problem only if the
+    name is the problem's id and only one problem is requested.
     """
     name = unread.folder.name
     stem = without_suffix(name)
