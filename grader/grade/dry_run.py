@@ -63,7 +63,7 @@ def make_forecast(ready: Prepared, settings: Settings, book: GradebookFolder) ->
         same,
         now.matched,
         book,
-        about_book=_final_notices(now.messages, plans),
+        about_book=_final_messages(now, plans),
         asked=[
             *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people, book.roster),
             *submitted_book.of_earlier_files(before),
@@ -80,7 +80,7 @@ def make_forecast(ready: Prepared, settings: Settings, book: GradebookFolder) ->
 
 
 def _merged(kept: SubmissionResult, submitted: SubmissionResult) -> SubmissionResult:
-    """Combine the problems of both results. If both contain a problem, use that of `submitted`."""
+    """Combine the problems of both results. If both have a problem, use that of `submitted`."""
     ids = {problem.id for problem in submitted.problems}
     left = [problem for problem in kept.problems if problem.id not in ids]
     return replace(kept, problems=[*submitted.problems, *left])
@@ -94,13 +94,13 @@ def _pending(
     return {(cell(who[same.row_of.get(name, name)]), id) for name, id in names}
 
 
-def _final_notices(notices: Sequence[str], plans: Iterable[Plan]) -> list[str]:
-    """Return the notices about the instructor's files that grading can't change.
+def _final_messages(book: ClassBook, plans: Iterable[Plan]) -> list[str]:
+    """Return the messages about the instructor's files.
 
-    If there are problems to grade, notices that a problem has not been graded are left out.
+    If there are problems to grade, leave out messages that a problem has not been graded.
     """
-    is_open = any(each.reasons for each in plans)
-    return [text for text in notices if not (is_open and "been graded in" in text)]
+    temporary = book.ungraded if any(each.reasons for each in plans) else ()
+    return [text for text in book.messages if text not in temporary]
 
 
 def _as_submitted(plan: Plan, result: SubmissionResult) -> SubmissionResult:

@@ -51,6 +51,7 @@ class ClassBook:
         results: the results with the full names from the roster and with new adjustments.
         wrong: messages about lines that match nothing, are invalid or contradict each other.
         open: messages about missing submissions, missing marks and unknown submission times.
+        ungraded: the messages in `open` about lines for a problem that has not been graded.
 
     Raises:
         UsageError: a file can't be read or is invalid.
@@ -73,6 +74,7 @@ class ClassBook:
         self.people = People(self.results, self.matched, also)
         self.wrong: dict[str, None] = {}
         self.open: dict[str, None] = {}
+        self.ungraded: set[str] = set()
         self._path = book.path(Correction.file)
         self._problems = problems
         self._is_whole = is_whole
@@ -95,7 +97,7 @@ class ClassBook:
         if files := self._of_unclear_lateness:
             self.open[
                 f"{counted(len(files), 'file')} came late, but the time is unknown, so no "
-                f"points were deducted: {', '.join(files)}. To deduct a share, set 'flagged' in "
+                f"points were deducted: {', '.join(files)}. To deduct points, set 'flagged' in "
                 f"{late_policy.FILE}."
             ] = None
         self.open |= dict.fromkeys(self._lacking())
@@ -122,7 +124,7 @@ class ClassBook:
         return self._policy.is_late(problem, self._extensions(result))
 
     def of_earlier_files(self, before: Mapping[str, SubmissionResult]) -> list[str]:
-        """Return a question about each correction of a problem with a new file.
+        """Return a question about each correction for a problem with a new file since the last run.
 
         Args:
             before: the rows of the last run, by the name of the submission.
@@ -164,7 +166,7 @@ class ClassBook:
     def _new_files(
         self, before: Mapping[str, SubmissionResult]
     ) -> Iterator[tuple[SubmissionResult, ProblemResult, ProblemResult]]:
-        """Yield the submission's result, the new result and the old result of each changed file."""
+        """For each changed file, yield the submission and the problem's new and old results."""
         for result in self.results:
             earlier = before.get(result.submission)
             of_problem = {problem.id: problem for problem in earlier.problems} if earlier else {}
@@ -210,7 +212,7 @@ class ClassBook:
         return by_person
 
     def _applies(self, line: BookLine, results: Iterable[SubmissionResult]) -> bool:
-        """Return whether a line applies to a graded problem or test. Otherwise add a message."""
+        """Return whether a line applies to a graded problem or test. If not, add a message."""
         problems = [p for result in results for p in result.problems if line.concerns(p.id)]
         if any(line.parts(problem) for problem in problems):
             return True
@@ -227,8 +229,9 @@ class ClassBook:
             self.wrong[line.with_advice(why, "problem", near)] = None
         else:
             who = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
-            why = f"{who} been graded in {quoted(line.problem)}"
-            self.open[line.without_effect(why)] = None
+            message = line.without_effect(f"{who} been graded in {quoted(line.problem)}")
+            self.open[message] = None
+            self.ungraded.add(message)
         return False
 
     def _extensions_by_person(self) -> dict[str, Extensions]:

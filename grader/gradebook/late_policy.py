@@ -183,7 +183,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return (time if time.tzinfo else _last(time.replace(tzinfo=zone))).astimezone(zone)
 
     def extended(self, personal: Extensions) -> Extensions:
-        """Return a person's extensions. For other problems, add the extensions of everyone."""
+        """Return a person's extensions. For other problems, add the extensions for everyone."""
         return personal if ALL in personal else {**self.extensions_of(EVERYBODY), **personal}
 
     def deduction(
@@ -219,7 +219,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return problem.late if times is None else self._units(*times) > 0
 
     def is_unclear(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether the platform reports a problem as late, but the deduction is unknown."""
+        """Return whether the platform reports a problem as late, but its deduction is unknown."""
         is_open = problem.late and self._flagged_share(problem, extended) is None
         return is_open and self._times(problem, extended) is None
 

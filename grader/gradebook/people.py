@@ -92,8 +92,7 @@ class People:
     def owners(self, name: str) -> list[str]:
         """Return the names of the submissions that match a name in a platform's file.
 
-        Args:
-            name: the name. If a student without a submission also has it, the result is empty.
+        If a student without a submission has the same name, return an empty list.
         """
         if name not in self._by_identity and self._others_called(name):
             return []
@@ -138,7 +137,8 @@ def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     known = author(result)
     members = result.full_name.split(" + ") if known.is_group else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
-    if known.platform == "canvas":  # Canvas's numbers are not the university's
+    # Canvas's numbers differ from the university's.
+    if known.platform == "canvas":
         keys = [key for key in keys if not key.isdecimal()]
     names = {result.submission, result.full_name, *members, *keys}
     return {*names, *matched.names(result.who)} - {""}

@@ -145,7 +145,7 @@ class Roster:
         return sum(squeezed(name) in entry.spellings for entry in self.entries) == 1
 
     def group(self, name: str) -> list[RosterEntry]:
-        """Return the members of a Moodle group. Return none if a student has the same name.
+        """Return the members of a Moodle group. If a student has the same name, return [].
 
         Args:
             name: the name of the group.

@@ -1,8 +1,8 @@
 """Pack feedback into a zip that a platform can distribute to students.
 
 Moodle needs a zip of folders with the same names as in its download of submissions. Canvas needs a
-zip of files with the same names as in its download, which contain the numbers of user and
-attachment.
+zip of files with the same names as in its download. Each of these names contains the numbers of the
+user and of the attachment.
 """
 
 from __future__ import annotations

@@ -240,7 +240,8 @@ class Filling:
 
         If the platform uses new numbers in each assignment, an e-mail address of a member or the
         name must match as well, because the number may be the number of a group. The name need not
-        match if the assignment hides names. In the result, other text may precede the name.
+        match if the assignment hides names. Otherwise the name in the result must end with the name
+        in the row.
         """
         members = {member.lower() for member in result.members if "@" in member}
         if not self.sheet.platform.has_new_numbers or members & {*map(str.lower, person.keys)}:

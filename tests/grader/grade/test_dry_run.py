@@ -51,6 +51,7 @@ def test_changes_are_described_and_nothing_is_written(school: Any, dry_run: Any)
     assert "would change: eve: 01-doubling 0 -> 3 (Corrected: By hand)" in said
     assert "corrections.csv, line 4: bob has submitted a new file for 01-doubling" in said
     assert "corrections.csv, line 2" not in said
+    assert "has not been graded in" not in said
     assert "Would be graded again, so marks may change: bob." in said
     assert "The problem of 'a.py', 'b.py' is unknown" in said
     assert said.index("line 3, has no effect") > said.index("This was a dry run")
@@ -79,7 +80,7 @@ def test_roster_messages_are_the_same_as_in_a_run(school: Any, dry_run: Any) -> 
         school.hand_in(name, school.wrong)
     school.write_book("roster.csv", "name\nada\nKim Lee\nZoe\n")
     lines = [
-        "On the roster, and may match several submissions: Kim Lee.",
+        "Roster entries that may match several submissions: Kim Lee.",
         "Not on the roster: Kim-Lee, bob, eve, kim_lee.",
         "New since the last run: Kim-Lee, eve, kim_lee.",
         "On the roster, without a submission: Zoe.",

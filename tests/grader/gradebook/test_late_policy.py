@@ -88,7 +88,7 @@ def test_unclear_lateness_costs_nothing_and_is_reported(folder: Path) -> None:
     _, messages = adjusted([submitted(late=True), submitted(name="bob")], GradebookFolder(folder))
     assert messages == [
         "1 file came late, but the time is unknown, so no points were deducted: ada (03). To "
-        "deduct a share, set 'flagged' in late.toml."
+        "deduct points, set 'flagged' in late.toml."
     ]
     with_extension = 'flagged = 0.25\n[extensions]\nada = "2 days"\n'
     assert deducted(folder, with_extension, submitted(late=True)) == [0]
