@@ -64,7 +64,7 @@ for each in python3 python3.14 python3.13 python3.12 python3.11; do
     fi
 done
 if [ -z "$python" ]; then
-    echo "This image has $(python3 --version), and the course needs 3.11 or later: getting 3.12."
+    echo "This image has $(python3 --version), and the course needs 3.11 or later: installing 3.12."
     export UV_PYTHON_INSTALL_DIR="$to/python"
     python3 -m uv python install 3.12 || {
         echo "No suitable Python is available. Choose an image with Python 3.11 or later, such as"
@@ -245,7 +245,7 @@ def main(arguments: list[str]) -> int:
         part = options.get("--part")
         grade_uploaded(Path(arguments[0]), course, settings, policy, problem=problem, part=part)
     except (InternalError, CourseError, OSError) as error:
-        print(plain(f"The grader failed, no mark was given: {error}"), file=sys.stderr)
+        print(plain(f"The grader failed; no mark was given: {error}"), file=sys.stderr)
         return 3
     return 0
 

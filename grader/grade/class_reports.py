@@ -108,10 +108,10 @@ class ClassReports:
         sources.keep_only(problem.sha256 for row in self._rows for problem in row.problems)
 
     def _correct_files(self) -> dict[str, dict[str, bytes]]:
-        """Return the correct files of the course.
+        """Return the contents of the reference solutions and of their variants.
 
-        The dictionary contains the files of each problem, by problem id. The inner dictionary
-        contains the content of each file, by its name in reports.
+        The keys are problem ids. Each value contains the content of each file, by the file's name
+        in reports.
         """
         contents: dict[str, dict[str, bytes]] = {}
         for problem in self._course.problems():

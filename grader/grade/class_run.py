@@ -78,8 +78,8 @@ def grade_class(
             reported. None means True for two or more submissions, and False for one.
         part: the only part to grade; None for all parts. The reports show an optional part if
             `part` names it, or if a student attempted one of its problems.
-        people: the names in `names.csv`: the name or identity of a student, by another name or
-            identity of this student.
+        people: the lines of `names.csv` about students, as a mapping from the column `found` to the
+            column `means`.
         book: the folder with the instructor's files. The default is the folder `book` next to
             `out`.
         scheduler: the address of a dask scheduler. Its workers grade instead of this machine. If
@@ -228,7 +228,7 @@ class _Keeper:
             name = result.submission
             row = of_row[same.row_of.get(name, name)]
             counted = {problem.id: problem for problem in row.problems}
-            problems = [_counted(problem, counted) for problem in result.problems]
+            problems = [_with_adjustments(problem, counted) for problem in result.problems]
             full_name = row.full_name if row.submission == name else result.full_name
             if (problems, full_name) != (result.problems, result.full_name):
                 save_result(replace(result, problems=problems, full_name=full_name), self._folder)
@@ -240,10 +240,12 @@ class _Keeper:
         return assemble(plan.submission, self._settings, self._grader_sha256, problems)
 
 
-def _counted(problem: ProblemResult, counted: Mapping[str, ProblemResult]) -> ProblemResult:
-    """Return a problem's result with the adjustments of its row.
+def _with_adjustments(
+    problem: ProblemResult, counted: Mapping[str, ProblemResult]
+) -> ProblemResult:
+    """Return a problem's result with the adjustments from the gradebook row.
 
-    If the row counts another result for this problem, the returned result has no adjustments.
+    If another result counts for this problem in the row, return the result without adjustments.
 
     Args:
         problem: the result of a problem.

@@ -109,7 +109,7 @@ class _ClusterRun:
 
 
 def _versions(course: Course) -> tuple[tuple[str, str], ...]:
-    """Return (name, value) pairs of the inputs of marks that may differ between machines."""
+    """Return (name, version) pairs of the software on which marks depend."""
     return (
         ("the course", grader_sha256(course)),
         ("Python", platform.python_version()),
@@ -141,7 +141,7 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def _require_listener(address: str) -> None:
-    """Check that a TCP address accepts connections. dask might wait for a connection forever.
+    """Check that a TCP address accepts connections. Without this check, dask might wait forever.
 
     Raises:
         OSError: the address does not accept connections.
@@ -200,7 +200,7 @@ _grading_lock = threading.Lock()
 def _grade(
     submission: Submission, run: _ClusterRun, seconds: float | None
 ) -> SubmissionResult | str:
-    """Grade one submission in a worker. `seconds` limits the time of all calls of its code."""
+    """Grade one submission in a worker. `seconds` limits the total time of its code."""
     # Imported here, because it loads torch, which only workers need.
     from grader.grade.job import answer, memory_limit
 

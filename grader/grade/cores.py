@@ -2,8 +2,9 @@
 
 A job and its workers share one core, because they never run at the same time.
 
-A process reserves a core by binding a socket to the core's name. Only one process of the machine
-can bind a name. Therefore separate runs, and the workers of a cluster, use different cores.
+A process reserves a core by binding a socket to a name that contains the core's number. On one
+machine, only one process can bind this name. Therefore separate runs, and the workers of a cluster,
+use different cores.
 """
 
 from __future__ import annotations

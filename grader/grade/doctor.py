@@ -191,7 +191,7 @@ def try_sandbox(prefork_server: socket.socket | None) -> None:
 
 def _level(level: str, reason: str) -> Finding:
     if level == "sandbox":
-        return Finding("Isolation", "sandbox; all attacks of its self-test failed")
+        return Finding("Isolation", "sandbox; it blocked all attacks of its self-test")
     advice = (
         "Grade on Linux, in Docker or in WSL 2. `grader grade --isolation process` works here, but "
         "students' code could then read and change all files that you can."

@@ -120,8 +120,9 @@ def grader_for(
         grader = Grader(course, settings, sandbox, needed)
         # Existing objects are used until the end, so exclude them from garbage collection.
         gc.freeze()
+        # Only now use a single core, because the tests were loaded on several cores.
         if core is not None:
-            sandbox.pin_to_core(core)  # only now, because loading the tests uses several cores
+            sandbox.pin_to_core(core)
         yield grader
 
 

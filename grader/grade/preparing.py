@@ -59,8 +59,8 @@ class Prepared:
         previous: the results of previous runs.
         gradebook: the rows of the last run's gradebook, by identity.
         common: the provenance of each problem without the student's file, by problem id.
-        people: the names in `names.csv`: the name or identity of a student, by another name or
-            identity of this student.
+        people: the lines of `names.csv` about students, as a mapping from the column `found` to the
+            column `means`.
         is_whole: whether the submissions are the whole class.
         about_files: sentences about the names of result files and about replaced files.
     """
@@ -103,7 +103,7 @@ class Prepared:
             made = ClassBook(rows, book, same.also, [*ungraded], is_whole=is_whole)
             made.require_followed()
         except UsageError as error:
-            # The reason may be that two rows belong to one person.
+            # Perhaps two rows belong to one person, so also suggest lines for names.csv.
             asked = perhaps_the_same(rows, self.rows_of(same), self.people, book.roster)
             raise UsageError("\n".join([str(error), *asked])) from None
 
@@ -161,7 +161,7 @@ class Prepared:
         )
 
     def _is_of_one_problem(self) -> bool:
-        """Return whether all submissions contain one and the same problem of several problems."""
+        """Return whether only one problem was submitted, although the course has several."""
         asked = {tuple(each.submission.files) for each in self.plans}
         return len(self.common) > 1 and [len(ids) for ids in asked] == [1]
 
@@ -287,5 +287,5 @@ def _about_roster(
         return []
     unclear = ", ".join(entry.shown for entry in matched.unclear)
     strangers = ", ".join(sorted(r.shown_name for r in results if r.who in matched.strangers))
-    remarks = [f"On the roster, and may match several submissions: {unclear}."] if unclear else []
+    remarks = [f"Roster entries that may match several submissions: {unclear}."] if unclear else []
     return [*remarks, *([f"Not on the roster: {strangers}."] if strangers else [])]

@@ -102,7 +102,7 @@ class Previous:
         return result if result and result.who == submission.identity else None
 
     def why_none(self, name: str) -> str:
-        """Return the reason to grade a submission without a readable previous result."""
+        """Return the reason to grade a submission that has no readable previous result."""
         return _DAMAGED if name in self.damaged else NEW
 
 
@@ -274,7 +274,7 @@ def about_replaced(plans: Iterable[Plan], previous: Previous) -> list[str]:
     if len(replaced) < 2:
         return []
     return [
-        f"{len(replaced)} submissions replace different files from folders with the same names: "
+        f"{len(replaced)} submissions differ from earlier submissions with the same names: "
         f"{some(replaced, _SHOWN)}. If they are from other students, such as another section, the "
         f"earlier marks are lost. Use a separate --out for each section, or give the folders "
         f"different names."

@@ -46,9 +46,8 @@ Start = Callable[..., tuple[Process, Connection]]
 """Starts a process that calls a function, and returns the process and a connection to it.
 
 The first argument is the name of the function as `package.module:function`, so that this process
-need not import modules that load torch. The remaining arguments are passed on to the function.
-Before them, the function gets a connection to this process, and a connection to a prefork server or
-None.
+need not import modules that load torch. The function receives a connection to this process, a
+connection to a prefork server or None, and then the remaining arguments.
 """
 
 

@@ -127,7 +127,7 @@ class RecordedTests:
         chosen = session.choose(tests)
         run.all_of(chosen)
         for test in chosen:
-            outcome, seconds = run.found[test]
+            outcome, seconds = run.verdicts[test]
             add_result(test, session, outcome, seconds)
         return run
 
@@ -177,7 +177,7 @@ class Recording:
         session: the test session, with the seed.
         source: the content of the student's file.
         budget: the limits of the submission.
-        found: the verdict and the seconds of each test that ran.
+        verdicts: the verdict and the seconds of each test that ran.
         messages: the worker's message for each test, by test id. It is empty unless an instructor
             replays a test.
         tried: sentences about forbidden actions of the file while it was loaded.
@@ -190,14 +190,14 @@ class Recording:
     session: Session
     source: bytes
     budget: SubmissionBudget
-    found: dict[CollectedTest, tuple[Verdict, float]] = field(default_factory=dict)
+    verdicts: dict[CollectedTest, tuple[Verdict, float]] = field(default_factory=dict)
     messages: dict[str, bytes] = field(default_factory=dict)
     tried: list[str] = field(default_factory=list)
     cannot_load: Verdict | None = None
     timeouts: int = 0
 
     def ask(self, tests: ProblemTests) -> dict[str, Answers]:
-        """Return the answers to the problem's probe, by part. Return {} if a worker fails.
+        """Return the answers to the problem's probe. Return {} if a worker fails.
 
         Raises:
             CannotLoad: the file can't be loaded.
@@ -225,7 +225,9 @@ class Recording:
         again = Recording(self.tests, self.session, self.source, self.budget)
         again.all_of(tests)
         return {
-            test.id for test, (outcome, _) in again.found.items() if outcome.status is Status.PASSED
+            test.id
+            for test, (outcome, _) in again.verdicts.items()
+            if outcome.status is Status.PASSED
         }
 
     def all_of(self, tests: Iterable[CollectedTest]) -> None:
@@ -241,12 +243,12 @@ class Recording:
             if self.timeouts >= MOST_TIMEOUTS:
                 self.cannot_load = self.cannot_load or Verdict(Status.TIMEOUT, GIVEN_UP)
             if self.cannot_load:
-                self.found |= dict.fromkeys(left, (self.cannot_load, 0.0))
+                self.verdicts |= dict.fromkeys(left, (self.cannot_load, 0.0))
                 return
             for test, outcome, seconds in self._in_one_worker(left):
-                self.found[test] = outcome, seconds
+                self.verdicts[test] = outcome, seconds
                 self.timeouts += outcome.status is Status.TIMEOUT
-            left = [test for test in left if test not in self.found]
+            left = [test for test in left if test not in self.verdicts]
 
     def _in_one_worker(
         self, tests: list[CollectedTest]

@@ -61,14 +61,14 @@ def run_again(
 
 
 def _checks(student: Recording, reference: Recording) -> dict[str, str]:
-    """Return a text with both files' values in the checks of each test, by test id."""
+    """Return the result of `records_shown` for each test, by test id."""
     return {
         test.id: records_shown(
             student.tests.expected(test, student.session.seed),
             student.messages[test.id],
             reference.messages[test.id],
         )
-        for test in student.found
+        for test in student.verdicts
         if test.id in student.messages and test.id in reference.messages
     }
 

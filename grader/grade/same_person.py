@@ -1,4 +1,4 @@
-"""Combine the results that belong to one person according to `names.csv`, and suggest lines for it.
+"""Combine the results that belong to one person according to `names.csv`, and suggest new lines.
 
 The saved results do not change. Results are combined only in reports, so a line can be removed from
 `names.csv` again.
@@ -26,8 +26,8 @@ from grader.text import cell, quoted
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
     """Return the submissions with the full names from the roster.
 
-    The identity of a Moodle group consists of its members, because Moodle's number of the group
-    identifies no participant.
+    A Moodle group on the roster gets an identity from its members, because Moodle's number of a
+    group identifies no participant.
     """
     if not roster.entries:
         return [*submissions]
@@ -57,10 +57,10 @@ class SamePeople:
     """The results that belong to the same person.
 
     Attributes:
-        row_of: the name of the row, by the name of each result that belongs in the row of another
-            result.
-        replaced: the ids of the problems for which the result of a larger group counts, by the name
-            of the replaced result.
+        row_of: the name of the row with which a result is combined, by the name of the result.
+            Results that are not combined are not listed.
+        replaced: the ids of the problems that no longer count in a result, by the name of the
+            result. For these problems, the result of a larger group counts.
         also: the other names and identities of a row's person, by the name of the row.
         unclear: a sentence for each line of `names.csv` that can't be applied.
     """
@@ -90,8 +90,8 @@ def same_people(
 
     Args:
         results: the results of the whole class.
-        people: the names in `names.csv`: the name or identity of a student, by another name or
-            identity of this student.
+        people: the lines of `names.csv` about students, as a mapping from the column `found` to the
+            column `means`.
         roster: the roster of the class.
 
     Raises:
