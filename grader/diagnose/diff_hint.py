@@ -136,8 +136,8 @@ def _order_in_rows(got: Array, want: Array) -> str | None:
     if want.ndim == 0 or want.shape[-1] < 2 or numpy.isnan(got).any() or numpy.isnan(want).any():
         return None
     if _is_mask(want):
-        return None
-    is_near = numpy.allclose(got, want)  # the error is below this tolerance
+        return None  # too few different numbers to recognize an order
+    is_near = numpy.allclose(got, want)  # entries in a wrong order differ by more
     if is_near or not numpy.allclose(numpy.sort(got), numpy.sort(want)):
         return None
     has_rows = want.ndim > 1
@@ -149,7 +149,7 @@ def _order_in_rows(got: Array, want: Array) -> str | None:
 
 
 def _is_mask(entries: Array) -> bool:
-    """Return whether all entries are 0, 1 or infinite. Moved entries cannot be recognized then."""
+    """Return whether all entries are 0, 1 or infinite."""
     return bool(numpy.isin(entries, [0, 1, -numpy.inf, numpy.inf]).all())
 
 

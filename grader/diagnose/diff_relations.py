@@ -38,7 +38,7 @@ def relations(got: Array, want: Array) -> list[str]:
     if want.size > _MOST or not (numpy.isfinite(got).all() and numpy.isfinite(want).all()):
         return []
     if len(numpy.unique(want)) < _FEWEST or close(got, want):
-        return []  # the error is below the tolerance of a relation
+        return []  # any relation would fit numbers that are so close
     detectors: list[Callable[[Array, Array], Iterator[str]]] = [
         _swapped,
         _moved,

@@ -103,9 +103,10 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
             return sentence
     shapes = [shape for form in forms.values() if (shape := _shape(form)) is not None]
     if sizes := _SIZES.search(text):
+        # tensors of integers contain token ids
         sums = [s for form in forms.values() if "int" not in form and (s := _shape(form))]
         a, b, dim = map(int, sizes.groups())
-        return _of_sizes((a, b, dim), sums)  # integers are token ids
+        return _of_sizes((a, b, dim), sums)
     if _PRODUCT.search(text):
         return _of_product(shapes)
     if view := _VIEW.search(text):
@@ -133,7 +134,9 @@ _LAST_SIZE_ALONE = (
 
 
 def _of_sizes(reported: Sizes, shapes: list[Sizes]) -> str:
-    """Return a hint about two shapes that cannot be broadcast; empty if the cause is unknown.
+    """Return a hint about two shapes that cannot be broadcast.
+
+    Return an empty string if the cause is unknown.
 
     Args:
         reported: the two sizes that differ, and the dimension of these sizes.
@@ -179,7 +182,10 @@ def _broadcast_mismatch(one: Sizes, other: Sizes) -> Sizes | None:
 
 
 def _of_product(shapes: list[Sizes]) -> str:
-    """Return a hint about a matrix product whose inner sizes differ; empty if they are equal."""
+    """Return a hint about a matrix product whose inner sizes differ.
+
+    Return an empty string if the inner sizes are equal.
+    """
     if len(shapes) < 2 or min(len(shapes[0]), len(shapes[1])) < 2:
         return ""
     left, right = shapes[:2]

@@ -73,7 +73,7 @@ def load_probe(problem: Problem) -> Probe | None:
 
 
 def ask(probe: Probe, code: Any) -> dict[str, Answers]:
-    """Return the answers of a student's code, by part. Do not guard against forbidden functions.
+    """Return the answers of a student's code, by part, without a guard against forbidden functions.
 
     The result is empty if the probe fails or the time limit is reached.
 
@@ -91,7 +91,7 @@ def ask(probe: Probe, code: Any) -> dict[str, Answers]:
 def answers_of(
     probe: Probe, code: Any, wanted: Callable[[str], bool] = lambda part: True
 ) -> dict[str, Answers]:
-    """Return the answers of a student's code, by part. Do not limit the time.
+    """Return the answers of a student's code, by part, without a time limit.
 
     Args:
         probe: the questions.

@@ -38,7 +38,7 @@ def questions(problem):
 
 
 def made(problem, *zero):
-    """Return a module of width 4 with fixed weights. The layers named in `zero` have weights 0."""
+    """Return a module of width 4 with fixed weights. The weights of the layers in `zero` are 0."""
     weights = layer_weights(4, 0.8)
     changed = {n: w * 0 if n.partition(".")[0] in zero else w for n, w in weights.items()}
     return filled(problem.SimpleAttention(4), changed)

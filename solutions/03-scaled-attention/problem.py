@@ -74,5 +74,5 @@ def dot_product_variance(
     products = (q * k).sum(-1)  # (n_pairs,)
     if scaled:
         products = products / math.sqrt(d_k)
-    # torch divides by n_pairs - 1 unless told otherwise.
+    # torch divides by n_pairs - 1 by default.
     return products.var(correction=0).item()

@@ -41,7 +41,7 @@ def attention_weights(q: Tensor, k: Tensor, causal: bool) -> Tensor:
     Args:
         q: queries, shape (..., T, head_dim).
         k: keys, shape (..., T, head_dim).
-        causal: whether a query sees only its own position and earlier ones.
+        causal: whether a query attends only to its own position and to earlier positions.
 
     Returns:
         Weights, shape (..., T, T); each row sums to 1.

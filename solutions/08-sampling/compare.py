@@ -40,7 +40,7 @@ LOGITS = torch.tensor([[2.0, 1.0, 0.0, -1.0]], dtype=torch.float64)
 
 
 def kept(logits):
-    """Return the number of tokens that are kept."""
+    """Return the number of tokens that a filter kept."""
     return int(logits.isfinite().sum())
 
 

@@ -133,7 +133,7 @@ class AdamW:
             raise ValueError("lr, eps and weight_decay should not be negative")
         if not all(0 <= beta < 1 for beta in betas):
             raise ValueError(f"betas = {betas}; each should be in [0, 1)")
-        self.parameters = list(parameters)  # what was an iterator is used again and again
+        self.parameters = list(parameters)  # an iterator could be used only once
         self.lr, self.betas, self.eps, self.weight_decay = lr, betas, eps, weight_decay
         self.steps = [0] * len(self.parameters)
         self.means = [torch.zeros_like(p) for p in self.parameters]
