@@ -160,17 +160,17 @@ def read_answers(message: bytes) -> dict[str, Answers]:
 
 
 def known_only(
-    found: Mapping[str, Answers], reference: Mapping[str, Answers]
+    answers: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers in `found` to the questions that the reference answers."""
+    """Return the answers to the questions that the reference answers, too."""
     nothing = Answers({}, {})
     return {
         part: Answers(
-            {name: answers.main[name] for name in right.main if name in answers.main},
-            {name: answers.edges[name] for name in right.edges if name in answers.edges},
+            {name: of_part.main[name] for name in right.main if name in of_part.main},
+            {name: of_part.edges[name] for name in right.edges if name in of_part.edges},
         )
         for part, right in reference.items()
-        for answers in [found.get(part, nothing)]
+        for of_part in [answers.get(part, nothing)]
     }
 
 

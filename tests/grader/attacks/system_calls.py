@@ -17,10 +17,10 @@ PTRACE_ATTACH, PTRACE_SEIZE, NEW_USER, READ_MODE = 16, 0x4206, 0x10000000, 0o666
 def call_c(name, *arguments):
     """Call a function of the C library and return its result; raise OSError if it is -1."""
     ctypes.set_errno(0)
-    given = getattr(LIBC, name)(*arguments)
-    if given == -1:
+    result = getattr(LIBC, name)(*arguments)
+    if result == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return given
+    return result
 
 
 def any_of(*attempts):

@@ -48,8 +48,8 @@ def permitted(
     """Return an object that grades attacks in a small course that forbids no functions."""
     course = new_course(tmp_path_factory.mktemp("permitted") / "course")
     manifest = course.root / "course.toml"
-    said = manifest.read_text(encoding="utf-8")
-    manifest.write_text(said.replace('forbidden = ["softmax"]', "forbidden = []"), "utf-8")
+    text = manifest.read_text(encoding="utf-8")
+    manifest.write_text(text.replace('forbidden = ["softmax"]', "forbidden = []"), "utf-8")
     with lent_sandbox(origin, call_seconds=10, memory_mb=256) as sandbox:
         yield Attacked(course, sandbox, 10)
 

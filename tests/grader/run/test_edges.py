@@ -32,7 +32,7 @@ def float64_always(x: Tensor, y: Tensor) -> Tensor:
     return (x.double() * y).tanh()
 
 
-def as_it_lies(x: Tensor, y: Tensor) -> Tensor:
+def in_order_of_memory(x: Tensor, y: Tensor) -> Tensor:
     return (x * y).tanh().T.contiguous().view(x.shape) if not x.is_contiguous() else right(x, y)
 
 
@@ -81,7 +81,7 @@ def answers(function: Callable[..., Tensor]) -> dict[str, Answer]:
         (changes_y, {"changes y", "gradient by x", "gradient by y", "gradient grows"}),
         (in_float32, {"steps are lost"}),
         (float64_always, {"float32"}),
-        (as_it_lies, {"turned"}),
+        (in_order_of_memory, {"turned"}),
         (detached, {"gradient by x", "gradient grows"}),
         (clipped, {"gradient grows"}),
         (draws, {"random state moves"}),

@@ -149,7 +149,7 @@ def test_a_part_of_the_tests_has_no_points(student_pytest: StudentPytest) -> Non
 
 
 @pytest.mark.parametrize("file", ["problem.py", "explore.py"])
-def test_a_file_without_tests_says_what_to_run(
+def test_a_file_without_tests_prints_the_command_to_run(
     student_pytest: StudentPytest,
     small_course: Course,
     monkeypatch: pytest.MonkeyPatch,
@@ -269,7 +269,7 @@ def test_breakpoints_do_not_stop_the_diagnosis(debug: Debug) -> None:
     ],
     ids=["at the call", "in the student's code"],
 )
-def test_with_pdb_the_debugger_stands_where_it_went_wrong(
+def test_with_pdb_the_debugger_stops_at_the_error(
     debug: Debug, line: str, typed: str, shown: list[str]
 ) -> None:
     done = debug(f"import torch\ndef double(x):\n    {line}\n", f"{typed}\nq\n", "--pdb")

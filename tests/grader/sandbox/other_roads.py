@@ -264,7 +264,7 @@ WAYS = {
 }
 
 
-def goes(name, key="CPU"):
+def works(name, key="CPU"):
     KEY[0] = key
     try:
         WAYS[name]()

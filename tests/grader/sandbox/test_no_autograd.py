@@ -26,7 +26,7 @@ UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "operator of one's own
 
 
 @pytest.fixture
-def given() -> tuple[torch.Tensor, torch.Tensor]:
+def inputs() -> tuple[torch.Tensor, torch.Tensor]:
     """Return the output of a softmax, and the gradient with respect to this output."""
     drawn = torch.randn(2, 2, 3, dtype=torch.float64)
     return drawn[0].softmax(-1), drawn[1]
@@ -46,8 +46,8 @@ def loaded(road: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_each_file_computes_the_gradient_if_autograd_is_allowed(road, given):
-    assert torch.allclose(loaded(road).softmax_backward(*given), right(*given))
+def test_each_file_computes_the_gradient_if_autograd_is_allowed(road, inputs):
+    assert torch.allclose(loaded(road).softmax_backward(*inputs), right(*inputs))
 
 
 @pytest.mark.parametrize("road", ROADS)
@@ -60,22 +60,22 @@ def test_no_file_computes_the_gradient_if_autograd_is_forbidden(ask, road):
 
 
 @pytest.mark.parametrize("road", [road for road in ROADS if road not in UNSEEN_AT_HOME])
-def test_autograd_is_detected_at_home(road, given):
+def test_autograd_is_detected_at_home(road, inputs):
     module = loaded(road)
     guard = Guard(FORBIDDEN, no_caller_is_student)
     try:
         with guard:
-            module.softmax_backward(*given)
+            module.softmax_backward(*inputs)
     except (ForbiddenCall, RuntimeError):  # TorchScript wraps the exception
         pass
     assert guard.called == "autograd"
 
 
-def test_tests_may_differentiate_at_home(given):
-    weights = given[0].clone().requires_grad_()
+def test_tests_may_differentiate_at_home(inputs):
+    weights = inputs[0].clone().requires_grad_()
     with Guard(FORBIDDEN, no_caller_is_student) as guard:
-        weights.log().softmax(-1).backward(given[1])
-        torch.func.vjp(torch.exp, given[0])
+        weights.log().softmax(-1).backward(inputs[1])
+        torch.func.vjp(torch.exp, inputs[0])
     assert guard.called is None
     assert weights.grad is not None
 
@@ -185,7 +185,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("end", RIGHT.values(), ids=RIGHT)
-def test_correct_files_work_without_autograd(sandbox, end, given):
+def test_correct_files_work_without_autograd(sandbox, end, inputs):
     start = """
 import torch
 from torch import nn
@@ -195,8 +195,8 @@ def softmax_backward(weights: torch.Tensor, grad: torch.Tensor):
     back -= weights * back.sum(-1, keepdim=True)
     return back
 """
-    tensors = ", ".join(f"torch.tensor({x.tolist()}, dtype=torch.float64)" for x in given)
+    tensors = ", ".join(f"torch.tensor({x.tolist()}, dtype=torch.float64)" for x in inputs)
     call = f"problem.softmax_backward({tensors}).tolist()"
     with Asked(sandbox, start + textwrap.dedent(end), call, forbidden=FORBIDDEN) as asked:
-        assert torch.allclose(torch.tensor(asked.next(), dtype=torch.float64), right(*given))
+        assert torch.allclose(torch.tensor(asked.next(), dtype=torch.float64), right(*inputs))
         assert asked.called == []

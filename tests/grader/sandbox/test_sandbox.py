@@ -32,7 +32,7 @@ import resource, signal, socket, threading, fcntl, ctypes, encodings.idna
 if other:
     os.setgroups([]); os.setresgid(other, other, other); os.setresuid(other, other, other)
 
-def put_up():
+def apply_layer():
     paths = landlock.readable_paths([ROOT])
     if layer == "limits":
         confine.limit_resources(1 << 28, 30, private_uid=False)
@@ -53,7 +53,7 @@ def outcome(name):
     if child == 0:
         try:
             os.setsid()
-            put_up()
+            apply_layer()
             scope = {}
             exec(ATTACKS, scope)
             os.write(writer, b"start ")

@@ -119,7 +119,7 @@ def look(template: TemplateProcess, canary: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_worker_has_no_data_of_its_trusted_side(template: TemplateProcess) -> None:
+def test_a_worker_has_no_data_of_its_trusted_process(template: TemplateProcess) -> None:
     """A worker contains no data of its trusted process, nor of processes that started earlier."""
     waiting, connection = template.start("targets_of_template:wait")
     with connection:
