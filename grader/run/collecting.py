@@ -271,8 +271,7 @@ def _problem_tests(path: Path, module: ModuleType) -> ProblemTests:
     file = module.__file__
     if file is None or Path(file).resolve() != path.resolve():
         raise CourseError(
-            f"{path} was not read: Python loaded {file} instead, a module of the same name. "
-            "The tests of that module can't give marks"
+            f"{path} can't be tested: Python loaded {file} instead, a module of the same name"
         )
     problem = Problem(path.parent)
     _check_forbidden(problem)
