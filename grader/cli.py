@@ -44,7 +44,7 @@ UNSOLVED = 1
 BAD_USAGE = 2
 GRADERS_FAULT = 3
 INTERRUPTED = 130
-KILLED = 128  # plus the signal's number
+KILLED = 128  # the signal's number is added
 
 # Arguments that several commands share
 SomeProblems = Annotated[
@@ -79,7 +79,7 @@ def default(
     course: Annotated[
         Path | None,
         typer.Option(
-            help="use the course in this folder; default: the course around the grader, or around "
+            help="use the course in this folder; default: the course that contains the grader or "
             "the current folder"
         ),
     ] = None,

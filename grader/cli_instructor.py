@@ -83,7 +83,9 @@ def grade(
     out: Annotated[Path, typer.Option(help="write results and reports to this folder")],
     problem: Annotated[
         str | None,
-        typer.Option(help="grade only this problem, for example 03; a lone problem.py is its file"),
+        typer.Option(
+            help="grade only this problem, for example 03; its problem.py may be in any folder"
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,

@@ -21,7 +21,7 @@ from grader.result import ProblemResult
 from grader.text import MOST_POINTS
 
 MANIFEST = "course.toml"
-"""The file in the course's folder that says which parts and problems it has."""
+"""The file in the course's folder that lists its parts and problems."""
 
 COURSE_VARIABLE = "GRADER_COURSE"
 """The environment variable that passes `--course` on to child processes."""
@@ -164,7 +164,7 @@ class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
     values: str = VALUES[0]
 
     def __post_init__(self) -> None:
-        """Check that ids are unique, that each problem's part exists, and the two choices."""
+        """Check that ids are unique, parts exist, and `name` and `values` are valid."""
         ids = [part.id for part in self.parts]
         for kind, names in (("parts", ids), ("problems", [entry.id for entry in self.problems])):
             if twice := [name for name in names if names.count(name) > 1]:
@@ -549,12 +549,11 @@ def cd_to(folder: Path) -> str:
 def own_course() -> Course:
     """Return the course that this process works on.
 
-    It is the first existing one of: the course of `--course`, the course that contains this
-    grader, and the course around the current folder.
+    It is the course of the option `--course`, otherwise the course that contains this grader. If
+    there is neither, it is the course in the current folder or in the nearest folder above.
 
     A grader inside a course ignores the current folder, which may contain a student's files and
-    different tests. An installed grader uses the nearest folder with a `course.toml`, from the
-    current folder upward.
+    different tests.
 
     Raises:
         UsageError: no course was found.

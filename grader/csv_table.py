@@ -42,7 +42,7 @@ class Row:
 
 @dataclass
 class Table:
-    """The content of a CSV file. `encoded` keeps the encoding, separator and line endings.
+    """The content of a CSV file, with its encoding, separator and line ending.
 
     Attributes:
         name: the name of the file, for messages.
@@ -106,7 +106,7 @@ class Table:
         return column
 
     def encoded(self) -> bytes:
-        """Return the table as the bytes of a CSV file."""
+        """Return the table as a CSV file with the original encoding, separator and line ending."""
         text = io.StringIO(newline="")
         text.write(self.declared)
         writer = csv.writer(text, delimiter=self.separator, lineterminator=self.ending)

@@ -26,7 +26,7 @@ def not_yet(reason: str) -> str:
     return reason if reason.startswith(NOT_YET) else NOT_YET + reason
 
 
-_MOST_POINTS = 1e6  # the most points of one test in any result of the grader
+_MOST_POINTS = 1e6  # a result file with a test of more points is invalid
 
 
 class Status(StrEnum):
@@ -147,9 +147,9 @@ WrongAnswers = dict[str, str]
 
 
 class Provenance(TypedDict, total=False):
-    """The inputs that a problem's marks depend on, and `words`.
+    """The inputs that a problem's marks depend on. Only `words` does not affect marks.
 
-    The marks are valid until one of these inputs changes.
+    If an input that affects marks changes, the problem is graded again.
 
     Attributes:
         submission: the hash of the student's file, or the reason why there is no file.
@@ -199,10 +199,10 @@ class ProblemResult:
         tests: the results of the tests in the order of the test file. In a student's test run, the
             most informative failure is first.
         notes: sentences about the file itself, for example about a misspelled name.
-        diagnoses: sentences about the known mistakes that explain the wrong answers. The first
-            sentence may be the first failed test's message about the parts of a module.
-        mistakes: for each sentence in `diagnoses`, the names of the mistakes; an empty list for a
-            test's message.
+        diagnoses: sentences about the mistakes that explain the wrong answers. Some may come from
+            the first failed test, for example about a missing layer of a module.
+        mistakes: for each sentence in `diagnoses`, the names of the known mistakes; an empty list
+            if there are none.
         repeated: whether the tests were run a second time, alone. This happens if a test takes too
             long, or its process is killed, while other submissions are graded at the same time.
         provenance: the inputs that the marks depend on.
@@ -334,7 +334,7 @@ class SubmissionResult:
         identity: the stable id of the student or group. It is the id on the platform, such as
             `canvas:1004`, or else the full name of the folder or archive.
         full_name: the real name of the student or group from the platform or the folder, in any
-            script, or "".
+            writing system, or "".
     """
 
     submission: str
@@ -375,7 +375,7 @@ class SubmissionResult:
 
     @property
     def optional(self) -> dict[str, PartResult]:
-        """The result of each attempted optional part, by the part's id."""
+        """A dictionary from the id of each attempted optional part to its result."""
         tried = [p for p in self.problems if p.optional and not p.skipped]
         ids = dict.fromkeys(p.part for p in tried)
         return {id: PartResult([p for p in tried if p.part == id]) for id in ids}

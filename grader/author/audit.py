@@ -1,9 +1,9 @@
 """Audit the course: correct files must pass, and every mistake must fail and be named.
 
 For every problem the audit runs the tests on the stub, the reference, the variants (`variants/`)
-and the mistakes (`mistakes.edits`). Some runs are repeated with other random numbers. Unless all
-tests are requested, no further test is run on a mistake after its weight is confirmed. A mistake is
-probed only if `fingerprints.json` does not contain its valid answers.
+and the mistakes (`mistakes.edits`). Some runs are repeated with other random numbers. The run of a
+mistake ends when the mistake's weight is confirmed, unless all tests are requested. A variant or
+mistake is probed only if `fingerprints.json` contains no valid answers for it.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Audit:
         findings: the findings, a sentence each.
         probed: the number of variants and mistakes that were probed, because `fingerprints.json`
             contained no valid answers.
-        by_claims: for each problem id, the share of the points that are given for claims, which are
-            checks that compare no value.
+        by_claims: for each problem id, the share of the points that are given for claims. A claim
+            is a check that compares no value.
     """
 
     outcomes: list[CandidateOutcome]
@@ -56,7 +56,7 @@ class Audit:
         ]
 
     def summary(self) -> str:
-        """Return a line with the numbers of caught and named mistakes and failed correct files."""
+        """Return a line that counts caught and named mistakes, and correct files that failed."""
         mistakes = self.of(CandidateKind.MISTAKE)
         right = self.of(CandidateKind.SOLUTION) + self.of(CandidateKind.VARIANT)
         caught, named = sum(bool(m.caught_by) for m in mistakes), sum(m.named for m in mistakes)
@@ -93,7 +93,8 @@ def run_audit(
         CourseError: a `fingerprints.json` is damaged and `write_fingerprints` is false.
     """
     todo = list(candidates(course, problems))
-    compared = (CandidateKind.VARIANT, CandidateKind.MISTAKE)  # run after the solution
+    # These are run last, because KeptAnswers needs the answers of the reference.
+    compared = (CandidateKind.VARIANT, CandidateKind.MISTAKE)
     first = [candidate for candidate in todo if candidate.kind not in compared]
     others = [candidate for kind in compared for candidate in todo if candidate.kind is kind]
     outcomes: list[CandidateOutcome] = []
@@ -205,11 +206,11 @@ def _likely_caught_first(
     used: set[frozenset[str]],
     uses: Mapping[str, frozenset[str]],
 ) -> list[CandidateOutcome]:
-    """Sort mistakes: first those that the remaining tests probably catch.
+    """Sort mistakes so that those that a remaining test probably catches come first.
 
-    A test probably catches a mistake that was caught by a test of the same functions. Therefore the
-    first mistake for each set of functions comes first, then the second mistake for each set, and
-    so on.
+    A test probably catches a mistake that another test of the same functions caught. The result
+    begins with one such mistake for each set of functions, then a second one for each set, and so
+    on.
 
     Args:
         mistakes: the outcomes of mistakes, with the tests that caught them.

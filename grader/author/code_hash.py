@@ -18,7 +18,7 @@ def hash_of(*parts: str) -> str:
 
 @cache
 def code_hash(source: bytes) -> str:
-    """Return a hash of Python code, which is the same in every version of Python.
+    """Return a hash of Python code. The hash is the same in every version of Python.
 
     If the code can't be parsed, hash its bytes.
     """

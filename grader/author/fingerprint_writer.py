@@ -1,9 +1,9 @@
 """Write the fingerprints of mistakes in an audit, and reuse those of an earlier audit.
 
 The course contains more than a thousand mistakes, and a probe asks about a hundred questions.
-Therefore `fingerprints.json` stores the answers of each mistake, and a hash of all inputs of the
-answers. A mistake is probed again only if this hash has changed. The same applies to variants with
-the same answers as the reference.
+Therefore `fingerprints.json` stores the answers of each mistake, and a hash of everything that the
+answers depend on. A mistake is probed again only if this hash has changed. For a variant with the
+same answers as the reference, only the hash is stored.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ class KeptAnswers:
     def known_mistake(self, outcome: CandidateOutcome) -> KnownMistake:
         """Return the fingerprint of a mistake.
 
-        It contains the wrong answers, a hash of their inputs, and a test that catches the mistake.
+        It contains the wrong answers, a hash of everything that they depend on, and the id of a
+        test that catches the mistake.
         """
         wrong = deviations(outcome.answers, self._reference)
         answers_hash = self._hash(outcome.candidate, wrong)
@@ -91,9 +92,9 @@ class KeptAnswers:
         )
 
     def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
-        """Return hashes of the inputs of the variants' answers. The keys are the variants' names.
+        """Return for each variant's name a hash of everything that the variant's answers depend on.
 
-        Variants with other answers than the reference are omitted.
+        Omit variants with other answers than the reference.
         """
         return {
             outcome.candidate.name: self._hash(outcome.candidate, {})
@@ -110,7 +111,7 @@ class KeptAnswers:
 def _caught_by(outcome: CandidateOutcome, before: str) -> str:
     """Return the id of a visible test that caught a mistake, or "" if there is none.
 
-    If `before` caught it, return `before`, otherwise the fastest test.
+    Prefer `before`, the test that caught the mistake in an earlier audit, then the fastest test.
     """
     seconds = {test.id: test.seconds for test in outcome.caught_by if not test.hidden}
     return before if before in seconds else min(seconds, key=seconds.__getitem__, default="")
@@ -119,7 +120,7 @@ def _caught_by(outcome: CandidateOutcome, before: str) -> str:
 def _questions_hash(problem: Problem) -> str:
     """Return a hash of a problem's probe, the code that runs it, and the version of torch or NumPy.
 
-    Of the grader, only the modules in `diagnose` are hashed. If a change in another module affects
+    Only the grader's modules in `diagnose` are hashed. If a change in another module affects
     the answers, the reference's answers also change, and then no stored answer is used.
     """
     if not problem.probe_file.is_file():

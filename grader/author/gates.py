@@ -1,4 +1,4 @@
-"""Check that a problem's tests need no expected values in a worker, and reject wrong values."""
+"""Check that a problem's tests reject wrong values, and run in a worker without expected values."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from grader.run.unknown import UNKNOWN, without_oracles
 _VARIANT = CandidateKind.VARIANT
 
 _OTHERS = 3
-"""The approximate number of variants and mistakes on which the tests run as in grading and as at
-home, so that the results can be compared.
+"""The approximate number of variants and mistakes for which the test results in grading and at home
+are compared.
 """
 
 CLAIMS_GIVE = 0.2
@@ -60,7 +60,7 @@ class Gates:
 
 
 def gates_of(problem: Problem, root: Path) -> Gates:
-    """Run a problem's tests as at home, as in a worker, and with wrong values.
+    """Run a problem's tests at home and in a worker, compare the results, and try wrong values.
 
     Args:
         problem: the problem with the tests.
@@ -101,7 +101,7 @@ def _by_claims(tests: Iterable[CollectedTest], reference: Path) -> float:
 
 
 def _some_candidates(course: Course, problem: Problem) -> dict[str, bytes]:
-    """Return the code of some variants and some mistakes. The keys are their kinds and names."""
+    """Return the code of some variants and mistakes. An example of a key is "mistake no_scale"."""
     sources = {
         f"{each.kind} {each.name}": each.source
         for each in sorted(candidates(course, [problem]), key=lambda each: each.kind != _VARIANT)
@@ -152,8 +152,8 @@ def _differences(
     graded = verdict(test, expected, answer(in_worker, _session(path), expected.inputs))
     if (home.status, home.message) != (graded.status, graded.message):
         yield (
-            f"with {path.parent.name} it is {home.status} at home, but {graded.status} in grading: "
-            f"{home.message or graded.message}"
+            f"with {path.parent.name} the status is {home.status} at home, but {graded.status} in "
+            f"grading: {home.message or graded.message}"
         )
 
 

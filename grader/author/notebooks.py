@@ -1,4 +1,4 @@
-"""Create a notebook for each problem, and add the copy's address to its front page.
+"""Create a notebook for each problem, and add the address of the students' copy to the front page.
 
 A notebook contains the README, a cell with the stub, and a cell that calls `check()`. If a student
 runs the cell with the stub, its content is saved as `problem.py`.
@@ -25,7 +25,7 @@ _GITHUB = re.compile(
     r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+?)(?:\.git)?/?(?:/tree/(?P<branch>\S+?))?/?"
 )
 _RULES = re.compile(r"^## Rules", re.M)
-"""The heading in a README. In the notebook, the cells with code come before it."""
+"""The heading of the rules in a README. A notebook has its code cells before this heading."""
 
 _RELATIVE_LINK = re.compile(r"(!?)(\[[^\]\n]*\]\()(?!\w+:|#)([^)\s]+)")
 
@@ -74,10 +74,10 @@ check({number!r})
 
 
 def notebooks_of(files: Mapping[str, bytes], url: str = "") -> dict[str, bytes]:
-    """Return the notebooks of a students' copy: the content of each one by its path.
+    """Return the notebooks of a students' copy: a dictionary from paths to contents.
 
     Args:
-        files: the content of each file of the copy by its path.
+        files: the files of the copy: a dictionary from paths to contents.
         url: the address of the copy. If it is empty, the notebooks work only inside a copy.
     """
     stubs = [
@@ -137,7 +137,7 @@ def _notebook(folder: str, files: Mapping[str, bytes], url: str) -> bytes:
 
     Args:
         folder: the problem's folder, ending in a slash.
-        files: the content of each file of the copy by its path.
+        files: the files of the copy: a dictionary from paths to contents.
         url: the address of the copy.
     """
     number = folder.removeprefix("problems/")[:2]

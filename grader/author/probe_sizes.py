@@ -1,7 +1,7 @@
-"""Find two arguments with the same relation in all questions of a probe, such as `n = 2 * m`.
+"""Find pairs of arguments with the same relation in all questions of a probe.
 
-If a student's formula contained `2 * m` instead of `n`, its answers to all questions would be
-correct.
+For example, if `n = 2 * m` in all questions, the probe cannot detect a formula that contains
+`2 * m` instead of `n`.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class RecordedTest:
     Attributes:
         points: the earned points.
         named: the names of the diagnosed mistakes.
-        not_passed: for the id of each test that did not pass, its status.
+        not_passed: a dictionary from the ids of the tests that did not pass to their statuses.
     """
 
     points: float
@@ -56,7 +56,7 @@ class Record:
 
 
 Records = dict[str, Record]
-"""The record of each problem by its id."""
+"""A dictionary from problem ids to records."""
 
 
 def records_of(audit: Audit, graded: Iterable[SubmissionResult] = ()) -> Records:

@@ -164,7 +164,7 @@ def release(
     problems = [Path(path).parent.name for path in files if Path(path).name == SUBMISSION_FILE]
     unlisted = [id for id in problems if id not in page]
     done = Release(folder, new=earlier is None, parts=parts, unlisted=unlisted)
-    if done.new:  # after an interruption, a new run can update the copy
+    if done.new:  # so that another run can complete the copy after an interruption
         _write_manifest(folder, _Released({}, parts, extras))
     for path, content in files.items():
         _update_file(folder, path, content, before.get(path), done)
@@ -311,7 +311,7 @@ def _sha256(content: bytes) -> str:
 def contents(
     course: Course, parts: Sequence[str] = (), *, solutions: bool = False
 ) -> dict[str, bytes]:
-    """Return the files of the students' copy: the content of each file by its path.
+    """Return the files of the students' copy: a dictionary from paths to contents.
 
     Args:
         course: the instructor's course.
@@ -386,7 +386,7 @@ def _matching(folder: Path, patterns: Iterable[str]) -> list[Path]:
 
 
 def _grader_files(sources: Iterable[bytes], *, without: str) -> dict[str, bytes]:
-    """Return the content by path of the grader's files that these sources import.
+    """Return the grader's files that these sources import: a dictionary from paths to contents.
 
     Args:
         sources: the code that imports the files.

@@ -49,7 +49,8 @@ class CandidateOutcome:
         candidate: the candidate.
         result: the result under the candidate's conditions.
         answers: the candidate's answers to the problem's probe.
-        unsteady: messages about other outcomes under other conditions, such as the ids of tests.
+        unsteady: the ids of tests with different statuses under different conditions. For a
+            mistake, a message if all tests pass under other conditions.
         text: the texts for students about a mistake; empty for other kinds.
         weight: the weight of a mistake; empty for other kinds.
         uses: for each test id, the functions and classes of the reference that the test uses;
@@ -100,7 +101,7 @@ class ByReference:
 def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
     """Yield a function like `map` that makes up to `jobs` calls at the same time.
 
-    If `jobs` is more than 1, the calls are made in other processes, which end with the context.
+    If `jobs` is more than 1, other processes make the calls. They end when the `with` block ends.
     """
     if jobs == 1:
         yield map
@@ -137,7 +138,7 @@ class _AuditPool:
             connection.send((function, arguments))
             is_value, result = connection.recv()
         except (EOFError, OSError):
-            raise InternalError("one of the audit's processes has ended") from None
+            raise InternalError("a process of the audit ended unexpectedly") from None
         self._free.put(connection)
         if not is_value:
             raise result

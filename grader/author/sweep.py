@@ -47,11 +47,11 @@ _ALSO = {
     "layer_norm": {"layer_norm", "group_norm", "instance_norm", "batch_norm"},
     "MultiheadAttention": {"MultiheadAttention", "multi_head_attention_forward"},
 }
-"""For a name that `swept.py` reports, the functions of torch with the same answers."""
+"""A dictionary from names that `swept.py` reports to torch's functions with the same answers."""
 
 Ways = dict[str, list[str]]
-"""For the name of each function, the calls that give the answers of a function that may be
-forbidden. The string "softmax=(x)" means that the call with `x` gives the answer of softmax.
+"""A dictionary from the name of a function to its calls that return the same as a function that may
+be forbidden. For example, "softmax=(x)" means that the call with `x` returns the softmax of `x`.
 """
 
 
@@ -124,7 +124,9 @@ def left_open(
     wanted: Callable[[str], bool] = every,
     share: slice = slice(None),
 ) -> dict[tuple[str, ...], list[str]]:
-    """Return for each set of forbidden functions a sentence about each function that replaces one.
+    """Return sentences about functions of torch that can be called instead of forbidden ones.
+
+    The keys of the result are the sets of forbidden functions.
 
     Args:
         sandbox: the sandbox in which the functions are called.
@@ -153,7 +155,7 @@ def answering(
     forbidden: tuple[str, ...] = (),
     watched: tuple[str, ...] = (),
 ) -> Ways:
-    """Call functions of torch. Return the calls with the answers of a function in `answers_known`.
+    """Call functions of torch. Return the calls with the same result as one in `answers_known`.
 
     Args:
         sandbox: the sandbox in which the functions are called.

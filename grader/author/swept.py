@@ -178,7 +178,7 @@ def _find(path: str) -> Any:
 
 
 def look(name: str) -> list[str]:
-    """Call an object with many arguments. Return the calls with the result of a known function.
+    """Call an object with many arguments. Return the calls that gave a known function's result.
 
     For example, "softmax=(x)" means that the call with `x` returned softmax.
     """

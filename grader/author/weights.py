@@ -56,7 +56,7 @@ class Weight:
 def misplaced(
     weight: Weight, result: ProblemResult, uses: Mapping[str, frozenset[str]]
 ) -> str | None:
-    """Check the weight of a mistake. Return the end of a sentence about the error, or None.
+    """Return the error in a mistake's weight as the end of a sentence, or None if it is correct.
 
     Args:
         weight: the weight of the mistake.

@@ -54,9 +54,8 @@ def counting() -> Iterator[Cost]:
     """Count the cost of torch's operators in a `with` block, including backward passes."""
     allow_causal_masks()
     cost, fused = Cost(), torch.backends.cuda.flash_sdp_enabled()
-    torch.backends.cuda.enable_flash_sdp(
-        False
-    )  # otherwise attention is one operator, also on a CPU
+    # Otherwise attention is one operator, also on a CPU.
+    torch.backends.cuda.enable_flash_sdp(False)
     try:
         with _CountedOperators(cost):
             yield cost
@@ -115,7 +114,7 @@ def _is_composite(func: Any) -> bool:
 def _new_entries(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
 ) -> tuple[int, int]:
-    """Return the number of entries that an operator wrote, and its largest new tensor's size."""
+    """Return the number of written entries, and the number of entries of the largest new tensor."""
     places = {_memory(tensor) for tensor in _tensors((args, [*kwargs.values()]))}
     new = [tensor.numel() for tensor in _tensors(result) if _memory(tensor) not in places]
     written = [

@@ -85,7 +85,8 @@ class Results:
 
 # Numbers of options in the C library's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-# The first size is larger than all tensors of a test. Some C libraries accept only the second.
+# The first size is larger than all tensors of a test. The second is for C libraries that refuse
+# the first.
 _KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25
 
 

@@ -207,7 +207,7 @@ def _second_thread(limit: Limit) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        watcher.join()  # if the thread raised an exception, it is raised here at the latest
+        watcher.join()  # an exception from the thread is raised here at the latest
 
 
 def _is_debugging(trace: object = None) -> bool:

@@ -82,7 +82,7 @@ def pytest_terminal_summary(
 def _remembered(
     session: Session, whole: Mapping[str, bool], in_detail: Collection[str]
 ) -> dict[str, Reading]:
-    """Return the sentences about mistakes for each problem.
+    """Return a dictionary from problem ids to sentences about mistakes.
 
     Save which problems pass, and which mistakes the student has now seen.
 
@@ -137,7 +137,7 @@ def _in_detail(session: Session) -> list[str]:
 
 
 def _progress(session: Session, colours: bool, encoding: str) -> str:
-    from rich.console import Console  # not needed for a single problem
+    from rich.console import Console  # slow to import, and not needed for a single problem
 
     from grader.student.progress import show_progress
 

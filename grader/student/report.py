@@ -45,7 +45,7 @@ def problem_report(
         whole: whether all visible tests ran. If not, points are not shown.
         in_full: whether to show each test, and the message of every failed test.
         printed: for each test id, the output of the student's code in the test.
-        reading: the sentences about mistakes; by default those that name the mistakes.
+        reading: the sentences about mistakes. By default, they name the mistakes.
         width: the maximum number of columns of a line.
         encoding: the terminal's encoding; unsupported symbols are replaced.
     """
@@ -73,7 +73,7 @@ def problem_report(
 
 
 def whole_points(result: ProblemResult) -> float:
-    """Return the points of each test for which all cases passed."""
+    """Return the sum of the points of the tests for which all cases passed."""
     tests = result.with_cases
     return total(case.points for cases in tests if _all_pass(cases) for case in cases)
 
@@ -91,7 +91,7 @@ def failure_report(
     Args:
         result: the result of the problem.
         printed: for each test id, the output of the student's code in the test.
-        reading: the sentences about mistakes; by default those that name the mistakes.
+        reading: the sentences about mistakes. By default, they name the mistakes.
         in_full: whether the messages of the other tests are shown as well.
         width: the maximum number of columns of a line.
     """
@@ -231,9 +231,7 @@ def _titled(text: str, width: int) -> str:
 def _wrong_lines(
     cases: list[TestResult], printed: Mapping[str, str], reading: Reading, width: int
 ) -> list[str]:
-    """Return the lines about a failed test: its title, and its first failed case's message and
-    output.
-    """
+    """Return the title of a failed test, and the message and output of its first failed case."""
     first = _failed(cases)[0]
     title = _titled(f"✗ {cases[0].title}", width)
     inner = width - _INDENT
@@ -289,7 +287,7 @@ def _wrapped_line(line: str, width: int) -> str:
 
 
 def command_to_compare(problem: Problem) -> str:
-    """Return the command that compares a solved problem, or "" if the course has no solutions."""
+    """Return the `grader compare` command for a problem, or "" if there is no `compare.py`."""
     has_solutions = Course(problem.folder.parents[1]).comparison(problem).is_file()
     return f"uv run grader compare {problem.id[:2]}" if has_solutions else ""
 

@@ -58,7 +58,7 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
 
     Args:
         result: the result of the problem.
-        before: the mistakes that the student has seen. A mistake was seen if one of these
+        before: the diagnoses that the student has seen. A mistake was seen if one of these
             diagnoses contains all of its names.
     """
     for sentence, mistake in _shown_diagnoses(result):
@@ -70,10 +70,10 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
 
 
 def _shown_diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return the sentences from tests, and the sentence about one mistake in the first failed test.
+    """Return (sentence, names of mistakes) pairs: all from tests, and one about a mistake.
 
-    A second mistake is not reported until the first mistake is fixed, so that the student reads
-    only one question.
+    The mistake explains the first failed test. A second mistake is not reported until this one is
+    fixed, so that the student reads only one question.
     """
     first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     names = set(first.diagnosis) if first else set()

@@ -87,7 +87,8 @@ class BreakReport:
 
     Attributes:
         right: the number of correct files.
-        refused: the first failure on each correct file on which the tests fail, by the file's name.
+        refused: the correct files on which the tests fail: a dictionary from names to first
+            failures.
         mistakes: the mistakes, those with the most forms first. The list is empty if the test run
             stopped early on a correct file.
     """
@@ -138,7 +139,7 @@ def break_problem(
         for name, source in track(right.items(), "correct files", console=console, transient=True):
             if failure := child.run(source):
                 refused[name] = failure
-                if failure.is_over:  # the tests may stop early on every file
+                if failure.is_over:  # the next files would probably end the same way
                     return BreakReport(len(right), refused, [])
         for each in track(mistakes, "mistakes", console=console, transient=True):
             caught.setdefault(each.edit.when, []).append(child.run(each.source) is not None)

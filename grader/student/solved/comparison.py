@@ -55,8 +55,8 @@ class Script:
     Attributes:
         calls: a description of the calls for which the cost is counted.
         cost: a function that takes a module and returns a function that makes these calls.
-        questions: a function that takes a module and returns (question, function) pairs. The
-            function returns the answer.
+        questions: a function that takes a module and returns (question, function) pairs. Each
+            of these functions returns the answer to its question.
     """
 
     calls: str

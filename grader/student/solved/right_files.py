@@ -128,9 +128,9 @@ def cost_table(costs: dict[str, Cost | None]) -> Table:
 
 def _about_costs(script: Script) -> str:
     return (
-        f"\nCounted for {script.calls}. The operations of matrix products are counted, so code "
-        f"with products of vectors has none. The entries of all results are added up. The largest "
-        f"tensor has the most entries.\n\n"
+        f"\nCounted for {script.calls}. Only matrix products count as operations, elementwise "
+        "products do not. The entries are those of all results. The last column is the number of "
+        "entries of the largest tensor.\n\n"
         "The files are shown without docstrings and without the finished parts of the stub.\n"
     )
 

@@ -79,7 +79,7 @@ def test_a_good_test_has_no_findings(findings_of: Callable[[str], list[str]]) ->
         ('check_that(problem.double(x), oracles.finite, "f")', "a wrong value is accepted"),
         (
             'check(problem.double(2 * x), oracles.doubled(problem.double(x)), "f")',
-            "with variant off it is passed at home, but failed in grading",
+            "with variant off the status is passed at home, but failed in grading",
         ),
     ],
 )
