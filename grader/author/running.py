@@ -106,7 +106,7 @@ def several(jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
     if jobs == 1:
         yield map
         return
-    with processes(beside=False) as start:
+    with processes(with_prefork_server=False) as start:
         pool = _AuditPool([start(f"{__name__}:serve_calls") for _ in range(jobs)])
         try:
             yield pool.map

@@ -15,7 +15,7 @@ from grader.grade.pool import grade_all
 from grader.grade.preparing import prepare
 from grader.grade.previous import RESULTS, Plan, keep_aside, save_result, sweep
 from grader.grade.provenance import grader_sha256
-from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
+from grader.grade.same_person import SamePeople, same_people, suggested_lines
 from grader.grade.settings import Settings
 from grader.grade.words import Words
 from grader.gradebook.adjusting import ClassBook
@@ -137,8 +137,8 @@ def grade_class(
             book,
             about_book=class_book.messages,
             asked=[
-                *perhaps_the_same(rows, ready.rows_of(same), ready.people, book.roster),
-                *class_book.of_earlier_files(rows_before),
+                *suggested_lines(rows, ready.rows_of(same), ready.people, book.roster),
+                *class_book.questions_about_new_files(rows_before),
                 *class_book.lower_than_before(rows_before),
             ],
         )

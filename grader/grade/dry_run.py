@@ -12,7 +12,7 @@ from rich.table import Table
 from grader.grade.outcome import assemble
 from grader.grade.preparing import Prepared
 from grader.grade.previous import NEW, Plan
-from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
+from grader.grade.same_person import SamePeople, same_people, suggested_lines
 from grader.grade.settings import Settings
 from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.folder import GradebookFolder
@@ -65,8 +65,8 @@ def make_forecast(ready: Prepared, settings: Settings, book: GradebookFolder) ->
         book,
         about_book=_final_messages(now, plans),
         asked=[
-            *perhaps_the_same(same.rows(all_known), ready.rows_of(same), ready.people, book.roster),
-            *submitted_book.of_earlier_files(before),
+            *suggested_lines(same.rows(all_known), ready.rows_of(same), ready.people, book.roster),
+            *submitted_book.questions_about_new_files(before),
         ],
         pending=_pending(plans, same, {each.submission: each.who for each in all_known}),
     )

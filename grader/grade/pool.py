@@ -119,7 +119,7 @@ class _Pool:
     start: Callable[[int | None], _Grading]
 
     def alive(self, job: _Grading) -> _Grading:
-        """Return the job. If its process has ended, replace the job with a new one."""
+        """Return the job, or a new job in its place if its process has ended."""
         if not job.process.is_alive():
             self.jobs[self.jobs.index(job)] = job = self.start(job.core)
         return job

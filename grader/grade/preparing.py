@@ -23,7 +23,7 @@ from grader.grade.previous import (
 )
 from grader.grade.processes import call_apart
 from grader.grade.provenance import common_provenance
-from grader.grade.same_person import SamePeople, perhaps_the_same, same_people
+from grader.grade.same_person import SamePeople, same_people, suggested_lines
 from grader.grade.settings import Settings
 from grader.gradebook.adjusting import ClassBook
 from grader.gradebook.folder import GradebookFolder
@@ -101,10 +101,10 @@ class Prepared:
         try:
             is_whole = self.is_whole or bool(self.absent)
             made = ClassBook(rows, book, same.also, [*ungraded], is_whole=is_whole)
-            made.require_followed()
+            made.require_effect()
         except UsageError as error:
             # Perhaps two rows belong to one person, so also suggest lines for names.csv.
-            asked = perhaps_the_same(rows, self.rows_of(same), self.people, book.roster)
+            asked = suggested_lines(rows, self.rows_of(same), self.people, book.roster)
             raise UsageError("\n".join([str(error), *asked])) from None
 
     def summary(

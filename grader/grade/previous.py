@@ -19,7 +19,7 @@ from grader.course import Course
 from grader.errors import UsageError
 from grader.files import set_aside, write_whole
 from grader.grade.provenance import provenance
-from grader.gradebook.late_policy import moment
+from grader.gradebook.late_policy import parse_time
 from grader.intake.handed_in import StudentFile, Submission
 from grader.intake.identity import is_folder_name, longer_result_name
 from grader.result import SCHEMA_VERSION, ProblemResult, Provenance, Status, SubmissionResult
@@ -178,10 +178,10 @@ def require_same_course(previous: Previous, course: Course, folder: Path) -> Non
 def named_as_before(
     submissions: Iterable[Submission], previous: Previous
 ) -> tuple[list[Submission], list[str]]:
-    """Return the submissions under the names of their previous results, and remarks.
+    """Return the submissions with the names of their previous results, and remarks.
 
-    A new student never overwrites the result file of another student, even if the other student was
-    renamed or the hashes in two names are equal. Each remark reports that a name was already used.
+    If another student already uses the name of a new student, the new student gets a longer name
+    and a remark. Therefore no result file of another student is overwritten.
     """
     names = {result.who: name for name, result in previous.results.items()}
     taken = {name.lower() for name in names.values()}
@@ -209,7 +209,7 @@ class Plan:
         submission: the submission. An unchanged file keeps the time of its first submission.
         kept: the previous results to keep, by problem id. They are still valid, or their problem is
             not part of the submission.
-        reasons: the reason for grading each of the other problems, by problem id.
+        reasons: the reason for grading a problem, by the id of each problem to grade.
     """
 
     submission: Submission
@@ -292,7 +292,7 @@ def _is_replaced(submission: Submission, previous: Previous) -> bool:
 
 
 def _as_first_seen(submission: Submission, known: Mapping[str, ProblemResult]) -> Submission:
-    """Return the submission, in which unchanged files have the time of their first submission.
+    """Return the submission. Give unchanged files the time of their first submission.
 
     Some platforms report only one time for a whole repository: the time of the last push.
     """
@@ -306,7 +306,7 @@ def _as_first_seen(submission: Submission, known: Mapping[str, ProblemResult]) -
 def _first_time(file: StudentFile, old: ProblemResult) -> StudentFile:
     if file.sha256 != old.sha256:
         return file
-    times = {time: at for time in (old.handed_in, file.handed_in) if (at := moment(time))}
+    times = {time: at for time in (old.handed_in, file.handed_in) if (at := parse_time(time))}
     first = min(times, key=times.__getitem__, default="")
     return replace(file, handed_in=first, late=file.late and old.late)
 

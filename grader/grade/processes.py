@@ -52,12 +52,14 @@ connection to a prefork server or None, and then the remaining arguments.
 
 
 @contextmanager
-def processes(isolation: Isolation = Isolation.SANDBOX, *, beside: bool = True) -> Iterator[Start]:
+def processes(
+    isolation: Isolation = Isolation.SANDBOX, *, with_prefork_server: bool = True
+) -> Iterator[Start]:
     """Yield a function that starts processes. The processes exit at the end of the context.
 
     Args:
         isolation: the isolation of student code.
-        beside: whether each process has a prefork server, which is needed to run student code.
+        with_prefork_server: whether each process has a prefork server. Student code needs one.
     """
     if isolation is not Isolation.SANDBOX or sys.platform != "linux":
         yield start_alone
@@ -66,7 +68,7 @@ def processes(isolation: Isolation = Isolation.SANDBOX, *, beside: bool = True) 
     with undisturbed():
         template.__enter__()
     try:
-        yield partial(template.start, with_prefork_server=beside)
+        yield partial(template.start, with_prefork_server=with_prefork_server)
     finally:
         with undisturbed():
             template.__exit__(None, None, None)

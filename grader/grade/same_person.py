@@ -80,7 +80,7 @@ class SamePeople:
                 result = replace(result, problems=left)
             row = self.row_of.get(result.submission, result.submission)
             parts.setdefault(row, []).append(result)
-        return [_as_one(of_person) for of_person in parts.values()]
+        return [_combined(of_person) for of_person in parts.values()]
 
 
 def same_people(
@@ -102,7 +102,7 @@ def same_people(
 
     def rows_called(name: str) -> list[str]:
         """Return the names of all rows to which a name may refer."""
-        return list(dict.fromkeys(_row(each.submission, row_of) for each in known.meant(name)))
+        return list(dict.fromkeys(_row(each.submission, row_of) for each in known.matches(name)))
 
     row_of: dict[str, str] = {}
     replaced: dict[str, set[str]] = {}
@@ -188,7 +188,7 @@ def _handed_in(result: SubmissionResult) -> set[str]:
     return {problem.id for problem in result.problems if problem.sha256}
 
 
-def _as_one(results: Sequence[SubmissionResult]) -> SubmissionResult:
+def _combined(results: Sequence[SubmissionResult]) -> SubmissionResult:
     """Combine the results of one person. For each problem, prefer a result with a readable file."""
     first, *others = results
     if not others:
@@ -210,7 +210,7 @@ def _as_one(results: Sequence[SubmissionResult]) -> SubmissionResult:
 # Suggestions for names.csv
 
 
-def perhaps_the_same(
+def suggested_lines(
     rows: Iterable[SubmissionResult],
     here: Collection[str],
     people: Mapping[str, str],
@@ -230,7 +230,7 @@ def perhaps_the_same(
         roster: the roster of the class.
     """
     rows = [row for row in rows if row.who not in people]
-    lines, unclear = _followed(rows, here, roster), []
+    lines, unclear = _suggestions_for_groups(rows, here, roster), []
     for same in _by_name(rows):
         same.sort(key=lambda row: (row.submission in here, sorted(_handed_in(row)), row.who))
         may_be = [
@@ -255,7 +255,9 @@ def perhaps_the_same(
     return [*lines, *unclear]
 
 
-def _followed(rows: Sequence[SubmissionResult], here: Collection[str], roster: Roster) -> list[str]:
+def _suggestions_for_groups(
+    rows: Sequence[SubmissionResult], here: Collection[str], roster: Roster
+) -> list[str]:
     """Suggest a line for each earlier row that may belong to the same group as a current row."""
     now = [row for row in rows if row.submission in here]
     before = [row for row in rows if row.submission not in here]

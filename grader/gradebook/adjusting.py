@@ -21,14 +21,14 @@ from grader.gradebook.lines import (
     number_of,
     read_criteria,
     read_lines,
-    undisputed,
+    without_contradictions,
 )
 from grader.gradebook.people import NO_ALIASES, Aliases, NotOne, People, author, closest
 from grader.result import ProblemResult, Status, SubmissionResult, readable_names, shown, total
 from grader.text import counted, quoted, some
 
 _TESTS_ALIKE = 0.5
-"""The smallest similarity of two test names at which one is suggested instead of the other."""
+"""The smallest similarity to an unknown test name at which a known name is suggested."""
 
 _MOST_LISTED = 8
 """The maximum number of tests or problems to list in a message."""
@@ -100,14 +100,14 @@ class ClassBook:
                 f"points were deducted: {', '.join(files)}. To deduct points, set 'flagged' in "
                 f"{late_policy.FILE}."
             ] = None
-        self.open |= dict.fromkeys(self._lacking())
+        self.open |= dict.fromkeys(self._missing_points())
 
     @property
     def messages(self) -> list[str]:
         """All messages; none if there are no results."""
         return [*self.wrong, *self.open] if self.results else []
 
-    def require_followed(self) -> None:
+    def require_effect(self) -> None:
         """Check that each line of the instructor's files has an effect.
 
         Raises:
@@ -123,7 +123,7 @@ class ClassBook:
         """
         return self._policy.is_late(problem, self._extensions(result))
 
-    def of_earlier_files(self, before: Mapping[str, SubmissionResult]) -> list[str]:
+    def questions_about_new_files(self, before: Mapping[str, SubmissionResult]) -> list[str]:
         """Return a question about each correction for a problem with a new file since the last run.
 
         Args:
@@ -135,7 +135,7 @@ class ClassBook:
             for line in self._lines
             for result, problem, _ in self._new_files(before)
             if problem.sha256 and line.concerns(problem.id)
-            if [each.submission for each in self.people.meant(line.submission)]
+            if [each.submission for each in self.people.matches(line.submission)]
             == [result.submission]
         ]
 
@@ -178,7 +178,9 @@ class ClassBook:
     def _adjusted(self, result: SubmissionResult, problem: ProblemResult) -> ProblemResult:
         if any(test.status is Status.INTERNAL for test in problem.tests):
             return replace(problem, adjustments=[])
-        lines = [each for each in _of(self._corrections, result, problem) if each.tests(problem)]
+        lines = [
+            each for each in _lines_for(self._corrections, result, problem) if each.tests(problem)
+        ]
         changes = corrected(problem, lines, self.wrong)
         points = max(0.0, total([problem.earned, *(each.points for each in changes)]))
         if points and all(line.test for line in lines):  # a mark for the whole problem is final
@@ -187,7 +189,9 @@ class ClassBook:
             changes += [late] if late else []
             if self._policy.is_unclear(problem, extensions):
                 self._of_unclear_lateness.append(f"{result.shown_name} ({problem.id[:2]})")
-        by_hand = undisputed(_of(self._by_hand, result, problem), problem, self.wrong)
+        by_hand = without_contradictions(
+            _lines_for(self._by_hand, result, problem), problem, self.wrong
+        )
         return replace(problem, adjustments=[*changes, *(line.value for line in by_hand)])
 
     def _extensions(self, result: SubmissionResult) -> Extensions:
@@ -200,7 +204,7 @@ class ClassBook:
             try:
                 meant = [] if line.for_everybody else [self.people.one(line.submission)]
             except NotOne as error:
-                is_known = self._is_whole or self.people.meant(line.submission)
+                is_known = self._is_whole or self.people.matches(line.submission)
                 if error.is_awaited or not is_known:
                     self.open[line.without_effect(str(error))] = None
                 else:
@@ -248,17 +252,17 @@ class ClassBook:
                     continue
                 near = " or ".join(map(quoted, error.instead))
                 why = f"{error}{f', did you mean {near}' if near else ''}"
-                messages = self.wrong if self.people.meant(name) else self.open
+                messages = self.wrong if self.people.matches(name) else self.open
                 messages[f"{late_policy.FILE}: this extension has no effect: {why}."] = None
         return by_person
 
-    def _lacking(self) -> list[str]:
+    def _missing_points(self) -> list[str]:
         """Return a message about each criterion for which only some students have points."""
         names = readable_names(self.results)
         of_problem: defaultdict[str, dict[str, list[ByHand]]] = defaultdict(dict)
         for result in self.results:
             for problem in result.problems:
-                lines = _of(self._by_hand, result, problem)
+                lines = _lines_for(self._by_hand, result, problem)
                 if lines or not problem.untouched:
                     of_problem[problem.id][names[result.submission]] = lines
         messages = []
@@ -278,7 +282,7 @@ class ClassBook:
         return messages
 
 
-def _of(
+def _lines_for(
     lines: Mapping[str, Sequence[Line]], result: SubmissionResult, problem: ProblemResult
 ) -> list[Line]:
     """Return the lines for a problem of a submission, followed by lines for the whole class."""

@@ -83,7 +83,7 @@ class Length:
         """Return `start` plus this length. Days are calendar days in the time zone of `start`."""
         if not self.days:
             return start.astimezone(UTC) + self.exact
-        return _last(start + timedelta(days=self.days)) + self.exact
+        return _to_utc(start + timedelta(days=self.days)) + self.exact
 
     def times(self, number: int) -> Length:
         """Return a multiple of this length."""
@@ -180,7 +180,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         zone = self.zone or time.tzinfo
         if zone is None:
             raise ValueError(f"the deadline {time} has no time zone; set 'zone'")
-        return (time if time.tzinfo else _last(time.replace(tzinfo=zone))).astimezone(zone)
+        return (time if time.tzinfo else _to_utc(time.replace(tzinfo=zone))).astimezone(zone)
 
     def extended(self, personal: Extensions) -> Extensions:
         """Return a person's extensions. For other problems, add the extensions for everyone."""
@@ -207,7 +207,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
             reason = (
                 f"Late: {when}; {_percent(_exact(self.share or 0.0))} for each {self.per} begun"
             )
-        taken = _taken(points, min(share, 1 - _exact(self.floor)))
+        taken = _points_to_deduct(points, min(share, 1 - _exact(self.floor)))
         return Adjustment(total([-taken]), reason) if taken else None
 
     def is_late(self, problem: ProblemResult, extended: Extensions) -> bool:
@@ -229,9 +229,9 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         Return None if the policy contains no such share, or if the student has an extension.
         """
         by_problem = self.flagged if isinstance(self.flagged, dict) else {ALL: self.flagged}
-        share = _of(by_problem, problem.id)
+        share = _entry_for(by_problem, problem.id)
         # The platform does not know the extensions in the file.
-        is_extended = _of(extended, problem.id) is not None
+        is_extended = _entry_for(extended, problem.id) is not None
         return None if share is None or is_extended else _exact(share)
 
     def _units(self, due: datetime, came: datetime) -> int:
@@ -251,9 +251,9 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         self, problem: ProblemResult, extended: Extensions
     ) -> tuple[datetime, datetime] | None:
         """Return the due time and the submission time of a problem; None if one is unknown."""
-        due, came = _of(self.deadlines, problem.id), moment(problem.handed_in)
+        due, came = _entry_for(self.deadlines, problem.id), parse_time(problem.handed_in)
         due = self._in_zone(due) if due else None
-        extension = _of(extended, problem.id)
+        extension = _entry_for(extended, problem.id)
         if isinstance(extension, datetime):
             due = extension
         if due is None or came is None:
@@ -291,7 +291,7 @@ def _explained(message: str) -> str:
     return f"{key[1]!r} must be {_FORMS[key[1]]}" if key else message
 
 
-def moment(text: str) -> datetime | None:
+def parse_time(text: str) -> datetime | None:
     """Parse a submission time. Return None if it is missing, invalid or has no time zone."""
     try:
         time = datetime.fromisoformat(text)
@@ -314,7 +314,7 @@ def _zone(_: type, name: str) -> tzinfo:
         raise ValueError(f"there is no time zone {name}") from None
 
 
-def _last(time: datetime) -> datetime:
+def _to_utc(time: datetime) -> datetime:
     """Convert a local time to UTC.
 
     If the clocks show the local time twice or skip it, return the later of two possible times.
@@ -322,7 +322,7 @@ def _last(time: datetime) -> datetime:
     return max(time.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
-def _of(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
+def _entry_for(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
     """Return the entry with the number of a problem, or else the entry for all problems."""
     entries = [
         value for problem, value in by_problem.items() if number_of(problem) == number_of(id)
@@ -334,7 +334,7 @@ def _exact(share: float) -> Decimal:
     return Decimal(str(share))
 
 
-def _taken(points: float, share: Decimal) -> float:
+def _points_to_deduct(points: float, share: Decimal) -> float:
     """Return the points to deduct, rounded to hundredths, with halves rounded down."""
     exact = _exact(points) * max(share, Decimal(0))
     return float(exact.quantize(Decimal("0.01"), ROUND_HALF_DOWN))

@@ -219,7 +219,9 @@ def read_criteria(book: Path) -> list[ByHand]:
     return lines
 
 
-def undisputed(lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, None]) -> list[Line]:
+def without_contradictions(
+    lines: Sequence[Line], problem: ProblemResult, wrong: dict[str, None]
+) -> list[Line]:
     """Return the lines that no other line contradicts. Leave out repeated lines.
 
     A line for one student takes precedence over a line for the whole class.
@@ -258,7 +260,9 @@ def corrected(
         wrong: messages about lines without effect are added to this dict.
     """
     changes: list[Adjustment] = []
-    for line in sorted(undisputed(lines, problem, wrong), key=lambda line: not line.test):
+    for line in sorted(
+        without_contradictions(lines, problem, wrong), key=lambda line: not line.test
+    ):
         tests, mark, reason = line.tests(problem), line.value, line.cells["reason"]
         before = () if line.test else changes
         earned = total([*(t.points for t in tests), *(a.points for a in before)])

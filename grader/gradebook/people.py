@@ -73,7 +73,7 @@ class People:
                 self._by_name[_folded(name)][result.submission] = result
                 self._by_small[_small(name)][result.submission] = result
 
-    def meant(self, name: str) -> list[SubmissionResult]:
+    def matches(self, name: str) -> list[SubmissionResult]:
         """Return the submissions that a name matches.
 
         Args:
@@ -96,7 +96,7 @@ class People:
         """
         if name not in self._by_identity and self._others_called(name):
             return []
-        owners = self.meant(name) or self._by_letters[squeezed(name)]
+        owners = self.matches(name) or self._by_letters[squeezed(name)]
         return [result.submission for result in owners]
 
     def known_names(self) -> list[str]:
@@ -112,7 +112,7 @@ class People:
         Raises:
             NotOne: the name does not match exactly one submission.
         """
-        meant = self.meant(name)
+        meant = self.matches(name)
         others = [] if name in self._by_identity else self._others_called(name)
         if len(meant) == 1 and not others:
             return meant[0]

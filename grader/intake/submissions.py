@@ -251,8 +251,8 @@ _SUBMITTED = (Kind.FOLDER, Kind.FILE, Kind.LINK)
 def _has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
     """Return whether a folder contains folders of problems, or files with the names of problems.
 
-    If `bare` is True, also accept a `problem.py` outside of a problem's folder, and any Python file
-    that is the only one in a folder of files.
+    If `bare` is True, also accept a `problem.py` outside of a problem's folder, and the only Python
+    file in a folder without subfolders and archives.
     """
     children = folder.children()
     code = _python_files(children)
@@ -330,7 +330,7 @@ def _read_submission(unread: UnreadSubmission, problems: Problems) -> Submission
 
 
 def _row(unread: UnreadSubmission) -> Submission:
-    """Return a submission without its files."""
+    """Return a `Submission` without files for an unread submission."""
     full_name = person_name(unread.name)
     identity = unicodedata.normalize("NFC", unread.identity)
     members = unread.members

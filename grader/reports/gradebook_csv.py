@@ -27,7 +27,7 @@ def write_gradebook(
     optional: Mapping[str, Sequence[str]] | None = None,
     sections: Mapping[str, str] | None = None,
 ) -> None:
-    """Write `submission,identity,status,<one column per problem>,total,max`, sorted by name.
+    """Write the columns `submission,identity,status,<one per problem>,total,max`, sorted by name.
 
     The column `submission` contains the name of the student. The file begins with a byte order
     mark, which spreadsheets need. The cell of a problem that was not graded is empty.

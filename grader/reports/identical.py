@@ -26,7 +26,7 @@ _LONGEST_LINE = 1000
 
 _LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 _LAYOUT = {tokenize.NEWLINE: "\n", tokenize.INDENT: "\t", tokenize.DEDENT: "\b"}
-"""Replaces the text of tokens with the same meaning, such as indents of different widths."""
+"""Fixed texts for tokens whose text may vary without changing the meaning, such as indents."""
 
 _NO_TOKENS = (
     tokenize.TokenError,

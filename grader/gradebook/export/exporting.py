@@ -70,7 +70,7 @@ def export_from(
     """
     _require_possible(request, results)
     book = ClassBook(results, request.book, request.also)
-    book.require_followed()
+    book.require_effect()
     try:
         table = parse_table(request.file.read_bytes(), request.file.name, any_encoding=True)
     except OSError as error:

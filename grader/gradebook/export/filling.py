@@ -143,7 +143,7 @@ def fill(sheet: Sheet, marks: Marks, people: People) -> Filling:
         sheet.write(sheet.worth, marks.most)
     work.lost_zeros = _lost_zeros(sheet, people)
     if not work.in_file:
-        raise UsageError(" ".join([work.nobody_known(), *work.lost_zeros]))
+        raise UsageError(" ".join([work.no_known_student(), *work.lost_zeros]))
     return work
 
 
@@ -164,7 +164,7 @@ def _lost_zeros(sheet: Sheet, people: People) -> list[str]:
     whole: dict[str, list[str]] = {}
     for name in people.known_names():
         whole.setdefault(name.lstrip("0"), []).append(name)
-    keys = [key for person in sheet.people for key in person.keys if not people.meant(key)]
+    keys = [key for person in sheet.people for key in person.keys if not people.matches(key)]
     lost = [(whole[key][0], key) for key in keys if len(whole.get(key, ())) == 1]
     if not lost:
         return []
@@ -291,10 +291,10 @@ class Filling:
             messages.append(f"In {file}, but without a mark: {', '.join(map(str, self.lacking))}.")
         if missing:
             messages.append(f"With a mark, but not in {file}: {', '.join(map(called, missing))}.")
-        messages += self._of_other_numbers(missing)
+        messages += self._advice_on_other_numbers(missing)
         return [*messages, *self.lost_zeros, *self.sheet.messages, *self.marks.messages]
 
-    def nobody_known(self) -> str:
+    def no_known_student(self) -> str:
         """Return the message that the results contain no student of the file."""
         results = [*self.marks.results.values()]
         there = some(self.sheet.people, _SUCH_AS) or "nobody"
@@ -304,11 +304,11 @@ class Filling:
             [
                 why,
                 f"In the file: {there}. In the results: {here}.",
-                *self._of_other_numbers(results),
+                *self._advice_on_other_numbers(results),
             ]
         )
 
-    def _of_other_numbers(self, missing: Sequence[SubmissionResult]) -> list[str]:
+    def _advice_on_other_numbers(self, missing: Sequence[SubmissionResult]) -> list[str]:
         """Return advice if a student in the file may have a result under another number.
 
         The advice is about the first student without a mark whose name occurs only once, both in
