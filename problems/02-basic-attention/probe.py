@@ -29,8 +29,9 @@ def probe(problem):
 def about_module(problem):
     """Return questions about the output of SimpleAttention, in three groups.
 
-    With equal layers, swapped layers have no effect. With a single token, wrong scores have no
-    effect. So these two groups identify a second mistake in a file with one of these mistakes.
+    The second group uses equal layers, so that swapped layers have no effect. The third group uses
+    a single token, so that wrong scores have no effect. Then another mistake in the file is
+    visible.
     """
 
     def made(n_embd, bias=True, dtype=torch.float64, **changes):

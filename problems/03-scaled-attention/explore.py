@@ -117,7 +117,7 @@ def weights(n, m, d, scale):
 
 
 def weights_by(module, d):
-    """Return the weights that the function of a module computes for vectors of dimension d."""
+    """Return the weights that a module's attention function computes for vectors of dimension d."""
     # with the identity as values, the output equals the weights
     return module.scaled_dot_product_attention(*random_vectors(8, 8, d), torch.eye(8))
 

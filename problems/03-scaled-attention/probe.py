@@ -51,8 +51,9 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
 def about_attention(problem):
     """Return questions about scaled_dot_product_attention, in three groups.
 
-    With equal q, k and v, swapped arguments have no effect. With a single key, wrong scores have no
-    effect. So these two groups identify a second mistake in a file with one of these mistakes.
+    The second group uses equal q, k and v, so that swapped arguments have no effect. The third
+    group uses a single key, so that wrong scores have no effect. Then another mistake in the file
+    is visible.
     """
 
     def called(*given):
@@ -164,7 +165,7 @@ def about_module(problem):
         return edges.first(made(5, False)(x))
 
     def layers_alike():
-        """Return the output of equal layers, for which swapped layers have no effect."""
+        """Return the output of a module with equal layers, so that swapping has no effect."""
         weights = like_layer_weights(5, 3 / 5**0.5)
         module = filled(problem.ScaledAttention(5), weights, torch.float64)
         return edges.first(module(numbers(2, 4, 5, start=0.2)))
@@ -215,7 +216,7 @@ _ELSEWHERE = 1000  # the seed of the global generator minus the given seed
 
 
 def _draws(seed):
-    """Yield the queries and keys for each usual order of the random numbers."""
+    """Yield the queries and keys for each usual order of drawing the numbers."""
     sizes = {"both": 2, "pairs": _PAIRS, "entries": _D_K}
     for dtype in (torch.float32, torch.float64):
         generator = torch.Generator().manual_seed(seed)
@@ -244,7 +245,7 @@ def _measures(q, k):
 
 @functools.cache
 def _known():
-    """Return a table for each usual order: a row for each seed, a column for each formula."""
+    """Return a table for each usual order of drawing: a row per seed, a column per formula."""
     return [
         torch.stack([_measures(*drawn) for drawn in draws])
         for draws in zip(*(_draws(seed) for seed in (1, 2, 3)), strict=True)

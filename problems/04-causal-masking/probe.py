@@ -54,7 +54,7 @@ def about_mask(problem):
         return edges.refusal(lambda: problem.causal_mask(3, device="nowhere")) == 0
 
     def far_back():
-        """Return the last entry in column 0 of a large mask, and its rows / expected rows."""
+        """Return mask[-1, 0] of a large mask, and (number of rows) / (expected number)."""
         many = 270 if loops_over_pairs(problem.causal_mask) else 1030
         mask = problem.causal_mask(many)
         return torch.tensor([float(mask[-1, 0]), len(mask) / many])
@@ -158,8 +158,8 @@ def about_softmax(problem):
 def about_module(problem):
     """Return questions about the output of `CausalAttention`, in two groups.
 
-    With equal layers, swapped layers have no effect. So the second group identifies another mistake
-    in a file with swapped layers.
+    The second group uses equal layers, so that swapped layers have no effect. Then another mistake
+    in the file is visible.
     """
 
     def made(n_embd=3, n_positions=6, bias=True, dtype=torch.float64):
