@@ -31,11 +31,11 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The weights of a GPT, with the names and shapes of problem 07.
+    """The weights and sizes of a GPT of problem 07.
 
     Attributes:
         config: the arguments of GPTConfig, by name.
-        state: the weights in float32, by the names of GPT-2's state_dict.
+        state: the weights in float32, by their names in the GPT's state_dict.
         characters: the character of each token, or "" if the file does not contain them.
     """
 

@@ -36,7 +36,7 @@ from grader.code.loading import STUDENT_MODULE, is_stub_error, load_module
 from grader.course import OWN_PICTURE, SUBMISSION_FILE, own_course
 
 BLUE, ORANGE, RED, BLACK = "#0072B2", "#E69F00", "#D55E00", "#000000"
-"""Colors of Okabe and Ito's palette, which color-blind readers can distinguish, also in gray."""
+"""Colors of Okabe and Ito's palette, which color-blind readers can distinguish, even in gray."""
 
 STYLE: dict[str, Any] = {
     "axes.spines.right": False,

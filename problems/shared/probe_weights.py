@@ -1,4 +1,4 @@
-"""Create fixed weights for the probes of attention and GPT.
+"""Create fixed weights for questions about attention and GPT.
 
 Every weight has an effect on the output, and attention scores are neither equal nor far apart.
 """

@@ -46,7 +46,7 @@ class Call:
         right: returns the expected result for given arguments and for `weights`.
         weights: the weights of the module, by name; empty for a function.
         slopes: returns the expected gradients by the name of an argument or weight. Its argument
-            is the gradient with respect to the result. Other gradients are not compared.
+            is the gradient with respect to the result. No other gradients are compared.
         near: tolerances, as for `checks.check`.
         module: the module that contains `weights`, if it is not `code`.
         compare: compares a result with the expected result; by default `checks.check`. A result
@@ -105,7 +105,7 @@ def parts(*names):
     """
     unknown = {*names} - {*_PARTS}
     if unknown:
-        raise ValueError(f"unknown parts {unknown}; known are {[*_PARTS]}")
+        raise ValueError(f"unknown parts {unknown}; the known parts are {[*_PARTS]}")
     return pytest.mark.parametrize("part", names)
 
 
@@ -114,7 +114,7 @@ def check_part(part, rng, call, *, sizes="", other=None):
 
     Args:
         part: the name of the rule, see `parts`.
-        rng: the generator of the gradients with respect to the results.
+        rng: generates the gradients with respect to the results.
         call: returns a `Call` with new random arguments. Its keyword arguments are `dtype`, `lead`
             (the leading dimensions) and sizes, as far as the tested parts need them.
         sizes: the names of the sizes that the part "sizes of one" sets to 1, separated by spaces.

@@ -388,7 +388,7 @@ _EXPECTED_DRAWS = torch.tensor([[0, 1, 0, 0, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 1
 
 
 def _sampled_tokens(code: Any) -> Tensor:
-    """Return a row per filter, with 1 for each of the five tokens that `sample` drew, else 0."""
+    """Return a row per filter and a column per token: 1 if `sample` drew the token, else 0."""
     logits = torch.tensor([[1.0, 4.0, 0.0, 2.0, 3.0]]).repeat(500, 1)
     drawn = [code.sample(logits.clone(), **options) for options in _FILTERS]
     return torch.stack([tokens.bincount(minlength=5) > 0 for tokens in drawn]).long()

@@ -233,7 +233,8 @@ def _read_saved(name: str | None, console: Console) -> SavedModel:
         if len(names) > 1:
             known = ", ".join(each or "model" for each in names)
             console.print(
-                f"Saved models: {known}. This is {name or 'model'}. Use --talk NAME for another."
+                f"Saved models: {known}. The model in use is {name or 'model'}. "
+                "Use --talk NAME for another."
             )
     elif name == "model":
         name = ""

@@ -88,8 +88,10 @@ class TrainingText:
         return self._beginning("    def run(self):\n", 15)
 
     def _beginning(self, of_code: str, length: int) -> str:
-        """Return `of_code` if the text is the source of Python's library, otherwise `length`
-        characters of the held-out text that begin with a whole word.
+        """Return a beginning that suits the training text.
+
+        This is `of_code` for the source of Python's library. For any other text, it consists of
+        `length` characters of the held-out text, from the beginning of a word.
         """
         known = {*self.alphabet.characters} >= {*of_code.replace(_FOUR_SPACES, _TAB)}
         if self.is_the_course_s and known:

@@ -173,7 +173,7 @@ def unpack(result, number, what, call):
     many = isinstance(result, tuple | list)
     kind = f"a {type(result).__name__}{f' of {len(result)}' if many else ''}"
     message = f"It returned {kind}; it should return {number} things: {what}."
-    # `checks.require` would record a claim, which is not needed: the test compares the entries.
+    # `checks.require` would count as a check without a value, but the test compares the entries.
     compare.require(many and len(result) == number, f"{call}\n{message}")
     return tuple(result)
 
@@ -197,12 +197,12 @@ def check_like(reference, code, rng, cases, **near):
     """Compare results and gradients of the student's code with those of correct code.
 
     Results are compared once more under torch.no_grad(). Gradients are compared with respect to the
-    arguments that require one and to the parameters of a module.
+    arguments that require a gradient and to the parameters of a module.
 
     Args:
         reference: the correct function or module.
         code: the student's function or module, with the same weights as the reference.
-        rng: the generator of the gradients with respect to the results.
+        rng: generates the gradients with respect to the results.
         cases: a pair for each call: its description, and its arguments by name.
         near: tolerances, as for `check`.
     """
@@ -386,14 +386,14 @@ def turned(tensor):
 def loops_over_pairs(run):
     """Return whether the call `run(length)` loops over pairs of positions in Python.
 
-    Such code is correct, but takes minutes for a long sequence. The time for 192 positions is
-    compared with the growth from 24 to 48 positions. From 48 to 192 positions, a loop over pairs
-    adds about 20 times as many steps as from 24 to 48, and a loop over positions 6 times as many.
-    A call that takes less than 10 ms for 192 positions is never a loop over pairs.
+    Such code is correct, but takes minutes for a long sequence. It is recognized by its time for
+    24, 48 and 192 positions: from 48 to 192 positions, a loop over pairs adds about 20 times as
+    many steps as from 24 to 48, and a loop over positions 6 times as many. If a call takes less
+    than 10 ms for 192 positions, it is never a loop over pairs.
 
     On a busy machine, a call may wait for longer than it runs. So a slow call is repeated up to
-    eight times. At the end, its time is compared with that for twice as many positions: a loop over
-    pairs takes four times as long.
+    eight times. Finally, it is compared with a call for twice as many positions, in which a loop
+    over pairs takes four times as long.
     """
 
     def seconds_for(length):

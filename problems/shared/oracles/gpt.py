@@ -1,7 +1,7 @@
 """Compute the parts of a GPT by hand: in plain Python, number by number.
 
-`rows` is one sequence: a list with a list of numbers for each token. `weights` is a dict of tensors
-by their names in the `state_dict` of a module, which are GPT-2's names.
+`rows` is one sequence: a list with a list of numbers for each token. `weights` is a dict:
+its keys are GPT-2's names, as in the `state_dict` of a module, and its values are tensors.
 """
 
 import math

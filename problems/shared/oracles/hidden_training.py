@@ -10,10 +10,10 @@ def clipping_limit(gradients, part, rng):
 
 
 def drop_activations(losses, call, whole):
-    """Require that the losses show dropout, and depend on the seed only.
+    """Require that the losses show dropout, and depend only on the seed.
 
     Args:
-        losses: four losses: with a first seed, a second seed, the first again, the second again.
+        losses: four losses, for two seeds A and B in the order A, B, A, B.
         call: the call, as text.
         whole: the loss without dropout.
     """

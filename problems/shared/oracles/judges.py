@@ -45,7 +45,7 @@ def is_unchanged(argument, call, name, numbers, requires_grad):
 
 
 def is_kept(actual, call, name, weight):
-    """Require that a call did not change the weight `name` that the test set."""
+    """Require that a call did not change the weight `name`, which the test has set."""
     same = torch.equal(actual, weight)
     require(same, f"{call}\nYour code changed the weights of the module, in `{name}`.")
 
@@ -184,7 +184,7 @@ def drops_entries(output, call, whole, rate, what, near):
 
 
 def drops_what_is_added(output, call, x, whole, rate, half, silent, near):
-    """Require that a Block drops entries of the vectors that one half adds to x, and none of x.
+    """Require that a Block drops entries of one half's output, and no entries of x.
 
     Args:
         output: the output in training mode, for several copies of x.
@@ -238,7 +238,7 @@ def check_growth(entries, dropout, largest_weight):
 
 
 def check_kept_weights(found, weights, is_kept, dropout):
-    """If all kept weights are scaled by the same factor, require that it is 1 / (1 - dropout).
+    """If all kept weights are scaled by one factor, require that the factor is 1 / (1 - dropout).
 
     Args:
         found: the kept weights in training mode, one for each kept entry.

@@ -45,6 +45,8 @@ def is_int(value, call):
 def attention(x, past, weights, n_head):
     """Return the output and the present of a CachedAttention with these weights.
 
+    The present consists of the keys and values of all tokens.
+
     Args:
         x: the new tokens, shape (B, T, C).
         past: the keys and values of earlier tokens, or None.

@@ -83,7 +83,7 @@ def top_p_by_hand(row, p):
 
 
 def by_rows(by_hand, logits):
-    """Apply a function from list to list to each row of the logits."""
+    """Apply `by_hand`, a function from list to list, to each row of the logits."""
     rows = [by_hand(row) for row in rows_of(logits.double())]
     return torch.tensor(rows, dtype=torch.float64).reshape(logits.shape).to(logits.dtype)
 
@@ -220,7 +220,7 @@ def has_frequencies(drawn, call, shape, probabilities):
 
 
 def has_own_draws(drawn, call, shape, probabilities):
-    """Require correct frequencies, and that neighbouring rows have equal tokens only by chance."""
+    """Require correct frequencies, and that the tokens of neighbouring rows are independent."""
     has_frequencies(drawn, call, shape, probabilities)
     alike = sum(probability**2 for probability in probabilities)
     pairs = (drawn[0::2], drawn[1::2]), (drawn[:, 0::2], drawn[:, 1::2])
@@ -235,7 +235,7 @@ def has_own_draws(drawn, call, shape, probabilities):
 
 
 def are_seeded(drawn, call, shape, same, different):
-    """Require that a draw with the same seed repeats the first draw, and that draws differ.
+    """Require that draws with the same seed are equal, and that draws with other seeds differ.
 
     Args:
         drawn: the repeated draw, and several draws with different seeds.

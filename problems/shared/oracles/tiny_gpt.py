@@ -184,12 +184,12 @@ def followed_by(prompts, token, times):
 
 
 def are_pieces(batch, call, data, n_positions, batch_size):
-    """Require that the rows of x are pieces of the data, and the rows of y the next tokens."""
+    """Require that the rows of x are pieces of the data. The rows of y begin one token later."""
     starts_of(batch, call, data, n_positions, batch_size)
 
 
 def starts_of(batch, call, data, n_positions, batch_size):
-    """Require correct pieces as in `are_pieces`, and return the start of each row.
+    """Require correct pieces as in `are_pieces`, and return the position of each row in the data.
 
     No token may occur twice in the data.
     """
@@ -211,7 +211,7 @@ def starts_of(batch, call, data, n_positions, batch_size):
 
 
 def have_even_starts(batch, call, data, n_positions, batch_size):
-    """Require that all possible starts are about equally frequent, and rows are independent."""
+    """Require that rows begin at each possible position about equally often and independently."""
     starts = starts_of(batch, call, data, n_positions, batch_size)
     possible = len(data) - n_positions
     share, counts = batch_size / possible, torch.bincount(starts, minlength=possible)
@@ -261,11 +261,11 @@ def bigram_loss(data):
 
 
 def is_in_nats(value, call, expected):
-    """Require a float or a tensor of one number that differs by at most 1e-6."""
+    """Require a float or a tensor of one number, equal to `expected` within 1e-6."""
     is_tensor = torch.is_tensor(value) and value.dim() == 0
     is_float_in_nats(value.item() if is_tensor else value, call, expected)
 
 
 def is_float_in_nats(value, call, expected):
-    """Require a Python float that differs by at most 1e-6."""
+    """Require a Python float, equal to `expected` within 1e-6."""
     check_number(value, expected - 1e-6, expected + 1e-6, call, f"{expected:.6f} nats")

@@ -175,7 +175,7 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float)
 def train_step(
     model: nn.Module, idx: Tensor, targets: Tensor, optimizer: Any, max_norm: float = 1.0
 ) -> float:
-    """Make a training step with clipped gradients, and return the loss before it."""
+    """Make a training step with clipped gradients, and return the loss before the step."""
     model.zero_grad()
     loss = _loss(model, idx, targets)
     loss.backward()

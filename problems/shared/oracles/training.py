@@ -255,7 +255,7 @@ def are_cleared(gradients, call):
 
 
 def learns_by_heart(losses, call, before):
-    """Require that the first loss is not near 0, and that the last loss is.
+    """Require that the first loss is not near 0, and that the last loss is near 0.
 
     Args:
         losses: the first and the last loss of a training.
