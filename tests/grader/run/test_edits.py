@@ -64,7 +64,7 @@ def test_edits_apply_to_the_correct_file_not_to_each_other() -> None:
 
 
 FAMILY = """\
-=== What comes back (reference)
+=== The result (reference)
 # What is twice three?
 @
  def treble(x):
@@ -147,12 +147,12 @@ UNREADABLE = {
     "same lines": f"{HEAD}# s\n@\n-b\n+b\n",
     "same name": f"{HEAD}# s\n{BLOCK}\n{HEAD}# s\n{BLOCK}",
     "family: head": "=== what (a\n",
-    "family: two sentences": "=== what (a)\n# s\n# t\n",
-    "family: two blocks": "=== what (a)\n@\n-a\n@\n-b\n",
-    "family: new lines": "=== what (a)\n@\n-a\n+b\n",
-    "family: member without lines": "=== what (a)\n@\n-a\n== b\n# s\n",
-    "family: member without a place": "=== what (a)\n== b\n# s\n+c\n",
-    "family: same lines": "=== what (a)\n@\n-a\n== b\n# s\n+a\n",
+    "family: two sentences": "=== title (a)\n# s\n# t\n",
+    "family: two blocks": "=== title (a)\n@\n-a\n@\n-b\n",
+    "family: new lines": "=== title (a)\n@\n-a\n+b\n",
+    "family: member without lines": "=== title (a)\n@\n-a\n== b\n# s\n",
+    "family: member without a place": "=== title (a)\n== b\n# s\n+c\n",
+    "family: same lines": "=== title (a)\n@\n-a\n== b\n# s\n+a\n",
     "member without a family": "== b\n# s\n@\n-a\n+b\n",
 }
 

@@ -84,7 +84,7 @@ class Layer(nn.Module):
 
 
 class Graded:
-    """A test of a course, whose verdicts at home and in grading can be compared."""
+    """A test of a course, with methods that run it at home and in grading."""
 
     def __init__(self, course: Course, body: str) -> None:
         (problem,) = course.problems()

@@ -138,7 +138,7 @@ FUNCTIONS = {
         softmax(y).backward(grad)
         return found[0]
     """,
-    "function of one's own": """
+    "custom function": """
         found = []
 
         class Keep(torch.autograd.Function):
@@ -177,7 +177,7 @@ FUNCTIONS = {
 
         return decompositions._softmax_backward_data(grad, weights, -1, weights.dtype)
     """,
-    "operator of one's own": """
+    "custom operator": """
         library = torch.library.Library("mine", "FRAGMENT")
         library.define("back(Tensor g, Tensor w) -> Tensor")
         operator = torch.ops.aten._softmax_backward_data

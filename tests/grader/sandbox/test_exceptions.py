@@ -32,7 +32,7 @@ FILES = {
 
 CALLS = {
     "an error": ("raise ValueError('too bad')", ERROR, "^ValueError: too bad\n  problem.py:9"),
-    "a class of its own": ("raise Mine('x' * 10000)", ERROR, r"^Mine: x{1000}"),
+    "a custom class": ("raise Mine('x' * 10000)", ERROR, r"^Mine: x{1000}"),
     "an exit": ("raise SystemExit(0)", ERROR, "SystemExit"),
     "an exit as its text": ("raise Hostile", ERROR, "^Hostile\n  problem.py:"),
     "a group that ends": ("raise BaseExceptionGroup('several', [SystemExit(0)])", ERROR, "several"),

@@ -21,7 +21,7 @@ FORBIDDEN = PROBLEM.entry.forbidden_where({"softmax_backward"})
 UNNAMED = {"node called", "scripted operator", "scripted autograd", "differentiated by TorchScript"}
 """Files that raise another exception: nothing was recorded, or TorchScript wraps ForbiddenCall."""
 
-UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "operator of one's own"}
+UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "custom operator"}
 """Files in which Guard can't detect autograd: it runs below Guard, or only multiplies and adds."""
 
 
@@ -37,7 +37,7 @@ def right(weights: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
 
 
 def loaded(road: str) -> ModuleType:
-    """Load a wrong file as it is loaded at home, and return the module."""
+    """Load a wrong file in the same way as a run at home, and return the module."""
     text, path = HEAD + ROADS[road], f"{road}/problem.py"
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     module = ModuleType("problem_10")
@@ -163,7 +163,7 @@ RIGHT = {
                 scale.mul_(1.0)
             return (plain(weights.requires_grad_(), grad) * scale).detach()
         """,
-    "a function with a backward pass of its own": """
+    "a custom backward pass": """
         class Softmax(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):

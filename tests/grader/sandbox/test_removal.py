@@ -173,7 +173,7 @@ def is_open(ask, forbidden, way, key="CPU"):
     ids=["compiler loaded", "compiler not loaded"],
 )
 def compiler(request, monkeypatch):
-    """Load torch's compiler in all workers, or in no worker, whatever the file contains."""
+    """Load torch's compiler in all workers, or in no worker, for all files."""
     monkeypatch.setattr("grader.sandbox.spawn.may_want_compiler", lambda source: request.param)
 
 
