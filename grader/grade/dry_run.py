@@ -32,7 +32,7 @@ class Forecast:
         plans: the problems to grade and to keep, for each submission.
         kept: the results of the whole class, without the problems that a run would grade.
         same: the results that belong to the same person.
-        late: the name of the row and the id of the problem, for each late file.
+        late: the (row name, problem id) pair of each late file.
         summary: the summary of the run.
     """
 

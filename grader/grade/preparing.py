@@ -206,12 +206,11 @@ def prepare(
 
 
 def _ungraded(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
-    """Return a result for each problem as if all current tests had failed, by problem id.
+    """Return a result for each problem, by problem id, in which all current tests failed.
 
     The results are used to check the instructor's corrections before grading. If no correction
-    names a test of a problem, its result contains only one test. The cases of a parametrized test
-    are known only after loading the tests, which takes seconds. Therefore the tests are loaded only
-    if a correction names a case.
+    names a test of a problem, its result contains only one test. The tests are loaded only if a
+    correction names a case of a parametrized test, because loading takes seconds.
     """
     lines = [line for line in read_lines(book.folder, Correction) if line.test]
     results = {}

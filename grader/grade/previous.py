@@ -275,9 +275,9 @@ def about_replaced(plans: Iterable[Plan], previous: Previous) -> list[str]:
         return []
     return [
         f"{len(replaced)} submissions differ from earlier submissions with the same names: "
-        f"{some(replaced, _SHOWN)}. If they are from other students, such as another section, the "
-        f"earlier marks are lost. Use a separate --out for each section, or give the folders "
-        f"different names."
+        f"{some(replaced, _SHOWN)}. If they are from other students, such as students of another "
+        f"section, the earlier marks are lost. Use a separate --out for each section, or give the "
+        f"folders different names."
     ]
 
 

@@ -1,8 +1,8 @@
 """Add names of mistakes to kept results when the catalogue has changed.
 
 Marks do not depend on these names, so a new mistake in the catalogue does not require a new run of
-the tests. Each result contains the wrong answers that matched no known mistake. They are compared
-with the new catalogue. Existing diagnoses do not change until the problem is graded again.
+the tests. Each result contains the wrong answers that matched no known mistake. These answers are
+compared with the new catalogue. Existing diagnoses do not change until the problem is graded again.
 """
 
 from __future__ import annotations

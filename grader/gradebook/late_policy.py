@@ -250,7 +250,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
     def _times(
         self, problem: ProblemResult, extended: Extensions
     ) -> tuple[datetime, datetime] | None:
-        """Return the due time and the submission time of a problem; None if one is unknown."""
+        """Return the deadline and the submission time of a problem; None if either is unknown."""
         due, came = _entry_for(self.deadlines, problem.id), parse_time(problem.handed_in)
         due = self._in_zone(due) if due else None
         extension = _entry_for(extended, problem.id)

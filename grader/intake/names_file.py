@@ -53,7 +53,7 @@ def read_names(path: Path, problems: Iterable[str]) -> Names:
         first = meanings.setdefault(name, meaning)
         fault = _fault(name, meaning, is_problem=bool(problem))
         if not fault and first != meaning:
-            fault = f"can't mean {quoted(first)} and {quoted(meaning)}"
+            fault = f"can't mean both {quoted(first)} and {quoted(meaning)}"
         if fault:
             raise UsageError(f"{path}, line {line}: {quoted(name)} {fault}.")
     return names

@@ -300,7 +300,7 @@ _LONGEST_READ = 2 * limits.CHUNK
 
 
 def _tar_members(file: IO[bytes], budget: limits.Budget, *, is_packed: bool) -> Iterator[Member]:
-    """Yield the members of a tar file. Read each member's content before requesting the next."""
+    """Yield the members of a tar file. The caller must read a member before requesting the next."""
     tar = limits.LimitedFile(file, budget, _LONGEST_READ)
     if is_packed:
         unpacked = gzip.GzipFile(fileobj=cast(IO[bytes], tar), mode="rb")

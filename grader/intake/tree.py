@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-IS_LINK = "is a link; a link is not followed"
+IS_LINK = "is a link, which is not followed"
 IS_TWICE = "is in the archive more than once, so no version can be chosen"
 
 

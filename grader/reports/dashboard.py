@@ -124,7 +124,7 @@ class ClassFacts:
         news: the changes since the last run.
         sections: the section of each student, by the name of the submission.
         absent: students on the roster without a submission.
-        nameless: the mistakes without a name.
+        nameless: shared wrong answers that match no known mistake.
     """
 
     title: str = "The class"

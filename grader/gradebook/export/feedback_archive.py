@@ -102,9 +102,10 @@ def _name_for_moodle(person: SheetPerson) -> str:
 
 
 def _names_by_user(download: Path) -> dict[str, str]:
-    """Return the name of the file that the feedback replaces, by the user's number.
+    """Return the name of the file that the feedback replaces, by the number of the user.
 
-    This is the user's last text file, or the last zip file of a user without text files.
+    The feedback replaces the user's last text file. If there is no text file, it replaces the last
+    zip file.
     """
     by_user: defaultdict[str, list[tuple[bool, int, str]]] = defaultdict(list)
     for name in _names(download):

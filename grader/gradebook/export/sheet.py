@@ -2,12 +2,12 @@
 
 Some columns of such a file identify students, and other columns contain marks.
 
-Canvas: the file of *Export entire gradebook*. The row `Points Possible` contains the maxima, and
-`(read only)` in columns that can't be imported.
+Canvas: the file of *Export entire gradebook*. The row `Points Possible` contains the maxima. In
+columns that can't be imported, this row contains `(read only)`.
 
 Moodle: the file of *Download grading worksheet*. The number in `Identifier`, such as `Participant
-123`, is different in each assignment. Moodle uses `Last modified (grade)` to detect other changes,
-so this column must not be changed.
+123`, is different in each assignment. The column `Last modified (grade)` must not be changed,
+because Moodle uses it to detect marks that were changed after the download.
 """
 
 from __future__ import annotations

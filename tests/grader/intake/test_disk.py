@@ -24,10 +24,10 @@ from tests.grader.intake.uploads import (
 )
 
 LINKS = {
-    "eve/01-doubling": ("ada/01-doubling", "01-doubling is a link; a link is not followed."),
-    "eve": ("ada", "'eve' is a link; a link is not followed."),
-    "eve.zip": ("grace.zip", "'eve.zip' is a link; a link is not followed."),
-    "eve.tar": ("nowhere", "'eve.tar' is a link; a link is not followed."),
+    "eve/01-doubling": ("ada/01-doubling", "01-doubling is a link, which is not followed."),
+    "eve": ("ada", "'eve' is a link, which is not followed."),
+    "eve.zip": ("grace.zip", "'eve.zip' is a link, which is not followed."),
+    "eve.tar": ("nowhere", "'eve.tar' is a link, which is not followed."),
 }
 
 

@@ -50,8 +50,11 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
     [
         (b"name,means\n", "must have the columns found and means"),
         (b"", "is empty"),
-        (b"found,means\nx,01\nx,02\n", "line 3: 'x' can't mean '01-doubling' and '02-tripling'"),
-        (b"found,means\nx,ada\nx,bea\n", "line 3: 'x' can't mean 'ada' and 'bea'"),
+        (
+            b"found,means\nx,01\nx,02\n",
+            "line 3: 'x' can't mean both '01-doubling' and '02-tripling'",
+        ),
+        (b"found,means\nx,ada\nx,bea\n", "line 3: 'x' can't mean both 'ada' and 'bea'"),
         (
             b"found,means\nx.py,01-dubling\n",
             "line 2: 'x.py' is a file, so it can mean a problem but",

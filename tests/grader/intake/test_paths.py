@@ -92,7 +92,7 @@ def _closed(path: Path) -> None:
     path.mkdir(mode=0)
 
 
-IS_LINK = "is a link; a link is not followed."
+IS_LINK = "is a link, which is not followed."
 ODD = {_dangling: IS_LINK, _closed: "can't be read (Permission denied)."}
 ODD |= dict.fromkeys([_too_large, _too_large_below], "contains more than 5 files and folders.")
 
