@@ -37,12 +37,12 @@ class Finding:
 
     Attributes:
         name: the checked item, such as "Python".
-        found: the state of this item.
+        state: the state of this item.
         advice: a recommendation to the user; empty if the item is in order.
     """
 
     name: str
-    found: str
+    state: str
     advice: str = ""
 
 
@@ -210,5 +210,5 @@ def examination_table(examination: Examination) -> Table:
     table.add_column(overflow="fold")
     for finding in examination.findings:
         mark = "[red]✗[/]" if finding.advice else "[green]✓[/]"
-        table.add_row(mark, finding.name, escape(finding.found))
+        table.add_row(mark, finding.name, escape(finding.state))
     return table

@@ -89,7 +89,7 @@ def _merged(kept: SubmissionResult, submitted: SubmissionResult) -> SubmissionRe
 def _pending(
     plans: Iterable[Plan], same: SamePeople, who: Mapping[str, str]
 ) -> set[tuple[str, str]]:
-    """Return the row and the column in the gradebook of each mark that a run would add."""
+    """Return the gradebook's (row, column) pair of each mark that a run would add."""
     names = ((plan.submission.name, id) for plan in plans for id in plan.reasons)
     return {(cell(who[same.row_of.get(name, name)]), id) for name, id in names}
 

@@ -46,7 +46,8 @@ def as_result(submission: Submission, answer: SubmissionResult | str) -> Submiss
 
     Args:
         submission: the submission.
-        answer: the result, which is returned unchanged, or a sentence about an error of the grader.
+        answer: the result, which is returned unchanged. If the grader failed, `answer` is a
+            sentence about the error, and the returned result has the status `internal`.
     """
     if isinstance(answer, SubmissionResult):
         return answer

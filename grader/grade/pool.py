@@ -59,7 +59,7 @@ def grade_all(
     """
     needed = {id for submission in submissions for id in submission.files}
     reference = reference_submission(course).only(needed)
-    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # the last one is next
+    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # _give takes the last
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     gate = _Gate(on_result)
     start = partial(_start, course, settings, needed)

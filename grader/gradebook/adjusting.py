@@ -104,7 +104,7 @@ class ClassBook:
 
     @property
     def messages(self) -> list[str]:
-        """All messages; none if there are no results."""
+        """All messages. If there are no results, there are no messages."""
         return [*self.wrong, *self.open] if self.results else []
 
     def require_effect(self) -> None:

@@ -58,7 +58,7 @@ def result_name(identity: str, full_name: str) -> str:
 
 
 def longer_result_name(identity: str, full_name: str) -> str:
-    """Return a name of result files with the full hash of the identity. It is always unique."""
+    """Return a unique name for result files, with the full hash of the identity."""
     return f"{_readable(full_name) or 'submission'}{_MARK}{_sha256(identity)}"
 
 

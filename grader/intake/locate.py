@@ -423,7 +423,7 @@ def _how_read(file: _PythonFile) -> list[str]:
 
 
 def _missing(id: str, submitted: _SubmittedFiles, problems: Problems) -> StudentFile:
-    """Return a `StudentFile` without source for a problem without a file, with the reason."""
+    """Return a `StudentFile` that contains the reason why there is no file for a problem."""
     if reason := submitted.refused.get(id) or submitted.refused.get(""):
         return StudentFile(None, reason, bad=True)
     if id in submitted.folders:

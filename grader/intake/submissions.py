@@ -403,7 +403,7 @@ def _is_skipped(submission: Submission, problem: Problem) -> bool:
 
 
 def _is_unreadable(submission: Submission) -> bool:
-    """Return whether all files of several problems can't be read, for the same reason."""
+    """Return whether two or more files can't be read, all for the same reason."""
     files = [*submission.files.values()]
     alike = all(file.reason == files[0].reason for file in files)
     return len(files) > 1 and files[0].bad and alike

@@ -51,8 +51,8 @@ def test_a_missing_layer_is_reported_with_advice(
     monkeypatch.setattr("grader.sandbox.landlock.version", lambda: 0)
     monkeypatch.setattr("grader.sandbox.seccomp.usable", lambda: False)
     found = {finding.name: finding for finding in doctor.examine().findings}
-    assert found["Course"].found.startswith("part one with 5 problems")
-    assert found["Landlock"].found == "none"
+    assert found["Course"].state.startswith("part one with 5 problems")
+    assert found["Landlock"].state == "none"
     assert "kernel" in found["Landlock"].advice or "Linux 5.13" in found["Landlock"].advice
     assert "container" in found["seccomp"].advice
 
