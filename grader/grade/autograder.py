@@ -132,7 +132,7 @@ def build(
 
 
 def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]:
-    """Return the contents of the course's files for the archive, by their names in the archive."""
+    """Map names in the archive to the contents of the course's files."""
     patterns = [*_COURSE, *(each.format(id=p.id) for p in graded for each in _PROBLEM)]
     paths = {path for pattern in patterns for path in course.root.glob(pattern) if path.is_file()}
     paths |= {*files_of(course.root / "grader", FOR_AN_AUTOGRADER)}

@@ -206,7 +206,7 @@ def prepare(
 
 
 def _ungraded(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
-    """Return a result for each problem, by problem id, in which all current tests failed.
+    """Map the id of each problem to a result in which all current tests failed.
 
     The results are used to check the instructor's corrections before grading. If no correction
     names a test of a problem, its result contains only one test. The tests are loaded only if a
@@ -229,7 +229,7 @@ def _ungraded(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, P
 
 
 def points_of_cases(_: object, problem: Problem) -> dict[str, float]:
-    """Return the points of each case of each test, by the id of the case.
+    """Map the id of each test case to its points.
 
     The function loads the tests, so it is called in a separate process.
     """

@@ -86,11 +86,11 @@ def _refuse(number: str) -> NoReturn:
 
 @dataclass(frozen=True)
 class Previous:
-    """The results of previous runs, by the names of submissions.
+    """The results of previous runs.
 
     Attributes:
-        results: the readable results, one for each identity.
-        damaged: the reason why a result can't be read, by the name of the submission.
+        results: maps names of submissions to readable results, one for each identity.
+        damaged: maps the name of a submission to the reason why its result can't be read.
     """
 
     results: dict[str, SubmissionResult] = field(default_factory=dict)
@@ -207,9 +207,9 @@ class Plan:
 
     Attributes:
         submission: the submission. An unchanged file keeps the time of its first submission.
-        kept: the previous results to keep, by problem id. They are still valid, or their problem is
-            not part of the submission.
-        reasons: the reason for grading a problem, by the id of each problem to grade.
+        kept: maps problem ids to the previous results to keep. They are still valid, or their
+            problem is not part of the submission.
+        reasons: maps the id of each problem to grade to the reason for grading it.
     """
 
     submission: Submission

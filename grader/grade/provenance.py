@@ -84,7 +84,7 @@ def _about_torch() -> dict[str, Any]:
 
 
 def common_provenance(course: Course, settings: Settings) -> dict[str, Provenance]:
-    """Return the provenance of each problem, without the student's file, by the problem's id."""
+    """Map the id of each problem to its provenance without the student's file."""
     same = Provenance(
         grader=code_sha256(),
         python=platform.python_version(),

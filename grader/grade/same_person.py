@@ -57,11 +57,11 @@ class SamePeople:
     """The results that belong to the same person.
 
     Attributes:
-        row_of: the name of the row with which a result is combined, by the name of the result.
-            Results that are not combined are not listed.
-        replaced: the ids of the problems that no longer count in a result, by the name of the
-            result. For these problems, the result of a larger group counts.
-        also: the other names and identities of a row's person, by the name of the row.
+        row_of: maps the name of a result to the name of the row with which it is combined. It
+            contains only combined results.
+        replaced: maps the name of a result to the ids of problems that no longer count in it,
+            because the result of a larger group counts.
+        also: maps the name of a row to other names and identities of the same person.
         unclear: a sentence for each line of `names.csv` that can't be applied.
     """
 

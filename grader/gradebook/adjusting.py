@@ -40,7 +40,7 @@ class ClassBook:
     Args:
         results: the known results of the class.
         book: the folder with corrections, points by hand, the late policy and the roster.
-        also: other names of a student, by the name of the submission.
+        also: maps the name of a submission to other names of its student.
         problems: the ids of all problems of the course; empty if they are unknown.
         is_whole: whether `results` contains the whole class. If not, a line about an unknown
             student is not an error.
@@ -127,7 +127,7 @@ class ClassBook:
         """Return a question about each correction for a problem with a new file since the last run.
 
         Args:
-            before: the rows of the last run, by the name of the submission.
+            before: maps the name of each submission to its row in the last run.
         """
         return [
             f"{Correction.file}, line {line.number}: {result.shown_name} has submitted a new file "
@@ -146,7 +146,7 @@ class ClassBook:
         a correction that restores the earlier mark.
 
         Args:
-            before: the rows of the last run, by the name of the submission.
+            before: maps the name of each submission to its row in the last run.
         """
         messages = []
         for result, new, old in self._new_files(before):
@@ -198,7 +198,7 @@ class ClassBook:
         return self._policy.extended(self._own_extensions.get(result.submission, {}))
 
     def _by_person(self, lines: Iterable[Line]) -> dict[str, list[Line]]:
-        """Return the valid lines, by the name of the submission or by `*` for the whole class."""
+        """Map each submission's name, and `*` for the whole class, to its valid lines."""
         by_person: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             try:
@@ -239,7 +239,7 @@ class ClassBook:
         return False
 
     def _extensions_by_person(self) -> dict[str, Extensions]:
-        """Return the extensions of each student, by the name of the submission."""
+        """Map the name of each submission to the extensions of its student."""
         by_person: dict[str, Extensions] = {}
         for name in self._policy.extensions:
             if name == EVERYBODY:

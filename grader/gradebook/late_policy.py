@@ -101,7 +101,7 @@ Extension = Length | datetime
 """An extension: a length of time after the deadline, or a new deadline."""
 
 Extensions = Mapping[str, Extension]
-"""The extensions of a person, by problem. The key `*` means all problems."""
+"""A map from a problem to a person's extension. The key `*` means all problems."""
 
 
 class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,8 +115,8 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         flagged: the share of the points that is lost if the submission time of a late file is
             unknown: one share for all problems, or a share by problem.
         zone: the course's time zone.
-        deadlines: the deadlines, by problem.
-        extensions: the extensions, by person. The key `*` means everyone.
+        deadlines: maps each problem to its deadline.
+        extensions: maps each person to the extensions. The key `*` means everyone.
     """
 
     per: Literal["day", "hour"] = "day"
@@ -140,7 +140,10 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
     def extensions_of(self, person: str) -> Extensions:
-        """Return the extensions of a person, by problem. `person` is a key of `extensions`.
+        """Map problems to the extensions of a person.
+
+        Args:
+            person: a key of `extensions`.
 
         Raises:
             ValueError: an extension is invalid.

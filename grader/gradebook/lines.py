@@ -40,7 +40,7 @@ class BookLine:
 
     Attributes:
         number: the line number.
-        cells: the text of each cell, by the name of the column.
+        cells: maps the name of each column to the text of its cell.
         separator: the separator between cells.
     """
 

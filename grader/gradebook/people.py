@@ -42,7 +42,7 @@ class People:
     Args:
         results: the results of the whole class.
         matched: the roster entries of the class.
-        also: other names of a student, by the name of the submission.
+        also: maps the name of a submission to other names of its student.
     """
 
     def __init__(

@@ -74,7 +74,7 @@ class LocatedFiles:
     """The files of a submission, by problem.
 
     Attributes:
-        files: the file of each requested problem, by the problem's id.
+        files: maps the id of each requested problem to its file.
         notes: sentences about the choice of the files.
         unused: the paths of the files that were not read.
         has_unknown_file: whether there is a Python file for which the problem is unknown.
@@ -170,8 +170,8 @@ class _SubmittedFiles:
         candidates: the Python files that may be read.
         others: the paths of other files. Files of tools are left out.
         questions: questions about folders with a name similar to a problem's name.
-        refused: the reason why a problem's folder cannot be read, by problem id. The reason for an
-            archive has the key "".
+        refused: maps the id of a problem to the reason why its folder cannot be read. The key ""
+            is for archives.
         folders: the ids of the problems that have a folder.
         archives: archives that are not opened yet, as (archive, path, problem id) tuples.
     """

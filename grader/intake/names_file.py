@@ -27,8 +27,8 @@ class Names:
     """The meanings of names.
 
     Attributes:
-        problems: the id of a problem, by the name of a file or folder in a submission.
-        people: the name or identity of a student in `means`, by the unknown name in `found`.
+        problems: maps the name of a file or folder in a submission to the id of a problem.
+        people: maps an unknown name in the column `found` to the student in the column `means`.
     """
 
     problems: dict[str, str] = field(default_factory=dict)

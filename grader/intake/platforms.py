@@ -38,7 +38,7 @@ SCORES = "scores.csv"
 """The list of students next to the cloned repositories of Classroom 50."""
 
 LISTS = {METADATA: 100_000_000, SCORES: 5_000_000}
-"""The maximum size in bytes of each platform's list, by the name of its file."""
+"""The names of the platforms' lists, and the maximum size of each file in bytes."""
 
 Listed = Mapping[str, UnreadSubmission]
 """The submissions on a platform's list, by their key in the list. Their `folder` is not set yet."""
@@ -152,8 +152,8 @@ class ListedFolders:
     Attributes:
         title: the name of a download in messages.
         list: the name of the file with the list.
-        folders: a function that returns the folders of a download, by their keys in the list. If it
-            is not a download of the platform, the function returns no folders.
+        folders: a function that maps keys in the list to folders of a download. If it is not a
+            download of the platform, the function returns no folders.
         read: a function that returns the submissions on the list. It may raise Refused.
         unlisted: a function that returns the submission for a key that is not on the list.
     """
@@ -378,7 +378,7 @@ def _not_on_gradescope(folder: str) -> UnreadSubmission:
 
 
 def read_metadata(content: bytes) -> Listed:
-    """Return the submissions on Gradescope's list, by the name of the folder.
+    """Map the names of folders to the submissions on Gradescope's list.
 
     Raises:
         Refused: the content is not a list in Gradescope's format.

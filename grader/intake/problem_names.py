@@ -27,8 +27,8 @@ class Problems:
     Attributes:
         known: the ids of all problems.
         only: the id of the only problem to search for; empty for all problems.
-        by_name: the id of a problem, by the name of a file or folder in `names.csv`.
-        stubs: the problems whose stubs are known, by id.
+        by_name: maps the name of a file or folder in `names.csv` to the id of its problem.
+        stubs: maps the ids of problems to those problems whose stubs are known.
     """
 
     known: tuple[str, ...]

@@ -66,7 +66,7 @@ def read_submissions(
         course: the course with the problems to search for.
         only: the only problem to search for; None for all problems. A `problem.py` whose path
             indicates no problem then belongs to this problem.
-        problems_by_name: the id of a problem, by the name of a file or folder in a submission.
+        problems_by_name: maps the name of a file or folder in a submission to a problem's id.
 
     Raises:
         SubmissionError: the path is neither a folder nor an archive, or is empty.

@@ -95,8 +95,8 @@ class RunSummary:
     Attributes:
         graded: the number of submissions that the run grades.
         news: changes since the last run.
-        outdated: the names of the changed inputs, by the id of each problem with outdated marks.
-        damaged: the reason why a result file can't be read, by the name of the submission.
+        outdated: maps the id of a problem with outdated marks to the names of the changed inputs.
+        damaged: maps the name of a submission to the reason why its result file can't be read.
         lost: the names of submissions with damaged result files that were not graded again.
         messages: messages about names, replaced files and corrections.
         absent: students on the roster without a submission.

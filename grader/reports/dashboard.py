@@ -122,7 +122,7 @@ class ClassFacts:
         title: the title of the course.
         date: the date of the run.
         news: the changes since the last run.
-        sections: the section of each student, by the name of the submission.
+        sections: maps the name of each submission to the student's section.
         absent: students on the roster without a submission.
         nameless: shared wrong answers that match no known mistake.
     """
@@ -190,7 +190,7 @@ def dashboard(
 def _numbers(
     results: Sequence[SubmissionResult], valid: Sequence[SubmissionResult]
 ) -> dict[str, object]:
-    """Return the counts and means that the page shows, by the name in the template."""
+    """Map the names of variables in the template to the counts and means of the class."""
     marked = [result for result in valid if result.counted]
     points, most = [result.points for result in marked], max((r.max for r in marked), default=0)
     return {

@@ -26,7 +26,7 @@ class Person:
 
 
 def people(results: Iterable[SubmissionResult]) -> dict[str, Person]:
-    """Return the `Person` of each submission, by the name of the submission."""
+    """Map the name of each submission to its `Person`."""
     names = readable_names(results)
     return {submission: Person(name, submission) for submission, name in names.items()}
 

@@ -42,7 +42,7 @@ def write_gradebook(
         problems: the ids of the required problems.
         path: the file, which is written atomically.
         optional: the problem ids of each optional part to write, by part id.
-        sections: the section of each student, by the name of the submission.
+        sections: maps the name of each submission to the student's section.
     """
     results, optional, sections = by_name(results), optional or {}, sections or {}
     names = readable_names(results)
@@ -148,7 +148,7 @@ def marks_gone(
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
         pending: the row and the column of each mark that is not graded yet in a dry run.
-        joined: the row with which a result is now combined, by the identity of the result.
+        joined: maps the identity of a result to the row with which it is now combined.
     """
     whys = {cell(who): f"combined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
@@ -180,9 +180,9 @@ def changes(
     Args:
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
-        known: the previous results, by the name of the submission.
+        known: maps the name of each submission to its previous result.
         pending: the row and the column of each mark that is not graded yet in a dry run.
-        joined: the row with which a result is now combined, by the identity of the result.
+        joined: maps the identity of a result to the row with which it is now combined.
     """
     changed = []
     results = by_name(results)

@@ -62,7 +62,7 @@ class ClassRemarks:
 
     Attributes:
         shared: the remarks on many submissions.
-        single: the other remarks on a submission as one text, by the name of the submission.
+        single: maps the name of a submission to one text with its other remarks.
     """
 
     shared: list[SharedRemark]

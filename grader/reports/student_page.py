@@ -145,8 +145,8 @@ class _Class:
     """Data about the whole class.
 
     Attributes:
-        made: the mistakes, by problem id and names of the mistake.
-        identical: the groups of identical files, by problem id and name of the submission.
+        made: maps (problem id, names of a mistake) to the mistake.
+        identical: maps (problem id, name of a submission) to the group of identical files.
         sources: the graded files.
     """
 

@@ -36,7 +36,7 @@ class ExportRequest:
         id_column: the column that identifies students, for the platform `csv`.
         feedback: the archive for feedback; None for no archive.
         download: Canvas's download of submissions, whose file names are used in the archive.
-        also: other identities of a student, by the name of the submission.
+        also: maps the name of a submission to other identities of its student.
     """
 
     platform: str

@@ -102,7 +102,7 @@ def _name_for_moodle(person: SheetPerson) -> str:
 
 
 def _names_by_user(download: Path) -> dict[str, str]:
-    """Return the name of the file that the feedback replaces, by the number of the user.
+    """Map the number of each user to the name of the file that the feedback replaces.
 
     The feedback replaces the user's last text file. If there is no text file, it replaces the last
     zip file.

@@ -45,8 +45,8 @@ class Marks:
     Attributes:
         what: the id of the problem, such as `03-some-name`, or "total".
         most: the maximum of a mark.
-        of: the mark of each student, by the name of the submission.
-        results: all results, by the name of the submission.
+        of: maps the name of each submission to the mark.
+        results: maps the name of each submission to its result.
         messages: messages about missing marks and about problems that count 0.
     """
 
