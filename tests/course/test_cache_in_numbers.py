@@ -51,7 +51,7 @@ def test_the_worked_example_has_the_computed_numbers() -> None:
     assert f"with the weights {', '.join(second[:-1])} and {second[-1]}" in README
     assert f"and its output is {attention(2).split(', ')[1]}." in README
     moved = torch.ones(2, 4, dtype=torch.bool).tril(2)
-    assert row("09", "right") == [attention(1), attention(2, attn_mask=moved)]
+    assert row("09", "with the correct mask") == [attention(1), attention(2, attn_mask=moved)]
 
 
 def test_is_causal_is_aligned_at_the_top_left() -> None:
