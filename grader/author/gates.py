@@ -32,9 +32,7 @@ from grader.run.unknown import UNKNOWN, without_oracles
 _VARIANT = CandidateKind.VARIANT
 
 _OTHERS = 3
-"""The approximate number of variants and mistakes for which the test results in grading and at home
-are compared.
-"""
+"""The approximate number of variants and mistakes that are run at home and in grading."""
 
 CLAIMS_GIVE = 0.2
 """The largest share of a problem's points that may be given for claims.

@@ -196,8 +196,8 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
 
         Args:
             problem: the graded problem, with the time at which it was submitted.
-            points: the points without lateness.
-            extended: the extensions for the person, as returned by `extended`.
+            points: the points before the deduction.
+            extended: the result of the method `extended` for the person.
         """
         times = self._times(problem, extended)
         if times is None:

@@ -14,7 +14,7 @@ MAX_SOURCE_BYTES = 1_000_000
 """The maximum size of a problem.py in bytes. The reference solutions have about 3,000 bytes."""
 
 MAX_FILES = 50_000
-"""The maximum number of files and folders in a submission. Files of tools are not counted."""
+"""The maximum number of files and folders in a submission, without files that tools create."""
 
 MAX_ENTRIES = 200_000
 """The maximum number of entries in a folder or archive.

@@ -168,7 +168,7 @@ class _SubmittedFiles:
     Attributes:
         problems: the problems of the course.
         candidates: the Python files that may be read.
-        others: the paths of other files. Files of tools are left out.
+        others: the paths of other files, without files that tools create.
         questions: questions about folders with a name similar to a problem's name.
         refused: maps the id of a problem to the reason why its folder cannot be read. The key ""
             is for archives.

@@ -1,7 +1,8 @@
-"""Recognise the downloads of learning platforms, which the table `PLATFORMS` describes.
+"""Recognise downloads of learning platforms.
 
-Each entry of the table maps the names of files or folders to students. Only the platform's list of
-students is read. Files and folders that match no student are reported.
+Each entry of the table `PLATFORMS` describes a platform: how the names of files or folders indicate
+students. The only file that is read here is the platform's list of students. Files and folders that
+match no student are reported.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class TreeEntry:
         return self.kind is Kind.FILE and not archive_suffix(self.name)
 
     def children(self) -> list[TreeEntry]:
-        """Return the entries of the folder, sorted by name. Files of tools are left out.
+        """Return the entries of the folder, sorted by name. Files that tools create are left out.
 
         Raises:
             Refused: the entry is not a folder, can't be read, or has too many entries.

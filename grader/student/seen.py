@@ -64,7 +64,7 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
     for sentence, mistake in _shown_diagnoses(result):
         if mistake and not any({*mistake} <= {*known} for known in before):
             others = tuple(text for text, names in _shown_diagnoses(result) if not names)
-            more = f"The name: uv run grader hint {result.id[:2]} --name"
+            more = f"To see the mistake's name: uv run grader hint {result.id[:2]} --name"
             return Reading(others, _nudge(sentence), True, (mistake,), more)
     return named(result)
 
@@ -110,7 +110,7 @@ class SeenMistakes:
         self._root, self._path = root, root / SEEN_FILE
 
     def reading(self, result: ProblemResult) -> Reading:
-        """Return the sentences about the first failed test. They do not name a new mistake."""
+        """Return the sentences about the first failed test, without the names of new mistakes."""
         if self._at_once():
             return named(result)
         return reading(result, {tuple(names) for names in self._load("seen").get(result.id, [])})

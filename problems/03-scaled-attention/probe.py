@@ -21,7 +21,7 @@ from shared.worked_example import LAYERS
 
 
 def probe(problem):
-    """Return the questions by subject: functions, the class, and several aspects of them."""
+    """Return the questions about each function, the class, and some of their properties."""
     return {
         **about_attention(problem),
         "ScaledAttention": about_module(problem),

@@ -164,7 +164,7 @@ def test_layer_norm_parameters(problem):
     module, call = problem.LayerNorm(5, bias=False), "LayerNorm(5, bias=False)"
     check_parameters(module, {"weight": (5,)}, call)
     checks.check(parameters(module)["weight"], oracles.ones(5), f"the weight of {call}")
-    message = f"{call} has no attribute bias; it should have one, which is None."
+    message = f"{call} has no attribute `bias`. Set it to None."
     checks.require(hasattr(module, "bias"), message)
     checks.require(module.bias is None, f"{call} has a bias; it should be None.")
 
@@ -237,7 +237,7 @@ def test_layer_norm_of_constant_rows(problem, rng):
     weights = norm_weights(rng, 8)
     module = make(problem, "LayerNorm", weights, 8)
     x = torch.tensor([[3.0, 0], [-1, 7]])[:, :, None].repeat(1, 1, 8).requires_grad_()
-    call = "LayerNorm(8)(x) with x of shape (2, 2, 8) and rows of 3, 0, -1 and 7"
+    call = "LayerNorm(8)(x) with x of shape (2, 2, 8), whose rows are all 3, 0, -1 and 7"
     output = module(x.clone())
     checks.check(output, oracles.layer_norm(x, weights), call)
     upstream = rng.normal(2, 2, 8)

@@ -273,7 +273,7 @@ def about_past(problem):
         return changed(held, lambda: module(numbers(2, 3, 6, start=0.4), None))
 
     def pair():
-        """Return whether a call changes the items of its past, if the past is a list."""
+        """Return whether a call changes the items of `past`, if `past` is a list."""
         module = attention(problem, 6, 2)
         _, past = module(numbers(2, 3, 6), None)
         return has_changed(past, lambda: module(numbers(2, 2, 6, start=0.3), past))

@@ -89,13 +89,13 @@ class Call:
 
 
 KEPT = ("transposed memory", "nothing changed", "second call")
-"""The parts about memory layout, changed arguments and earlier calls."""
+"""The names of the checks of memory layout, changed arguments and earlier calls."""
 
 COMMON = ("float32", "float64", "sizes of one", *KEPT, "gradients")
-"""The parts for nearly all functions and modules."""
+"""The names of the checks for nearly all functions and modules."""
 
 LEADING = ("one leading dimension", "two leading dimensions", "three leading dimensions")
-"""The parts for a function with any number of leading dimensions."""
+"""The names of the checks for a function with any number of leading dimensions."""
 
 
 def parts(*names):

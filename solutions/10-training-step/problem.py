@@ -110,7 +110,7 @@ class AdamW:
     Args:
         parameters: the parameters to train; may be an iterator, such as model.parameters().
         lr: the learning rate.
-        betas: the shares of the two running means (gradients, their squares) that each step keeps.
+        betas: the factors of the old running means in each step: of gradients, and of squares.
         eps: a number that is added to the root of the mean square.
         weight_decay: each step multiplies a parameter by 1 - lr * weight_decay.
 

@@ -64,8 +64,8 @@ def export_from(
         unreadable: names of submissions with damaged results.
 
     Raises:
-        UsageError: the file, the marks, the instructor's files and the options do not match. No
-            file was written.
+        UsageError: the file, the marks, the instructor's files or the options contradict each
+            other. No file was written.
         CannotWrite: one of the files can't be written. No file was changed.
     """
     _require_possible(request, results)

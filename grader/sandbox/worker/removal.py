@@ -145,7 +145,7 @@ def remove(names: Iterable[str], called: list[str]) -> None:
     Args:
         names: the forbidden functions, as for `code.forbidden.Guard`.
         called: the list that receives the name of the first forbidden function that is called.
-            Student code can change the list, so the name is a claim.
+            Student code can change this list, so do not rely on the name.
     """
     forbidden_names = ForbiddenNames(names)
     if not forbidden_names.traces:

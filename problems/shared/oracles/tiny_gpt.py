@@ -204,8 +204,8 @@ def starts_of(batch, call, data, n_positions, batch_size):
     require(
         right.all(),
         f"{call}\nRow {row} of x is {x[row].tolist()}, and row {row} of y is {y[row].tolist()}. "
-        f"The row of x should be a piece of data = {data.tolist()[:12]}..., and the row of y the "
-        "piece that begins one token later.",
+        f"The row of x should be a piece of data = {data.tolist()[:12]}..., and the row of y "
+        "should be the piece that begins one token later.",
     )
     return fits.int().argmax(1)
 

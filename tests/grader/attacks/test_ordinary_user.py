@@ -1,4 +1,4 @@
-"""Run the attacks as an ordinary user, where the sandbox cannot change the user.
+"""Run the attacks as an ordinary user. Then the sandbox cannot switch to another user id.
 
 This is a separate file, so that it runs at the same time as `test_attacks.py`.
 """

@@ -139,7 +139,7 @@ def test_pytest_names_a_mistake_in_a_later_run(
     first = student_pytest(TRIPLED, "-k", "1").text  # a run of some tests counts, too
     assert NAME not in first
     assert LOOK in first
-    assert "The name: uv run grader hint 01 --name" in first
+    assert "To see the mistake's name: uv run grader hint 01 --name" in first
     second = student_pytest(TRIPLED).text
     assert NAME in second
     assert "--name" not in second
