@@ -56,7 +56,7 @@ def pytest_terminal_summary(
     in_full = config.getoption("verbose") > 0
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     in_detail = _in_detail(session) if several and not in_full else [*session.results]
-    readings = _remembered(session, whole, in_detail)
+    readings = _readings(session, whole, in_detail)
     for id in in_detail:
         text = problem_report(
             session.results[id],
@@ -79,7 +79,7 @@ def pytest_terminal_summary(
     _count_tests(terminalreporter)
 
 
-def _remembered(
+def _readings(
     session: Session, whole: Mapping[str, bool], in_detail: Collection[str]
 ) -> dict[str, Reading]:
     """Return a dictionary from problem ids to sentences about mistakes.
