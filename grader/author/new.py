@@ -1,4 +1,4 @@
-"""Create a small example problem. It passes the audit after its fingerprints were written."""
+"""Create a small example problem. Once its fingerprints are written, it passes the audit."""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ class Weight:
 def misplaced(
     weight: Weight, result: ProblemResult, uses: Mapping[str, frozenset[str]]
 ) -> str | None:
-    """Return the error in a mistake's weight as the end of a sentence, or None if it is correct.
+    """Return why a mistake's weight is wrong, or None if the weight is correct.
+
+    The reason is the end of a sentence.
 
     Args:
         weight: the weight of the mistake.

@@ -69,7 +69,7 @@ def _check(name: str) -> None:
     package = name.partition(".")[0]
     if package not in _PACKAGES:
         raise ModuleNotFoundError(
-            f"{_FILE} can't import {package}: it is graded by itself. Use {_ALLOWED}, "
+            f"{_FILE} can't import {package}: it is graded alone. Use {_ALLOWED}, "
             f"or copy what you need into {_FILE}.",
             name=name,
         )

@@ -116,7 +116,7 @@ def about_refusal(exception: BaseException) -> str:
     ):
         return ""
     return (
-        f"\n{SUBMISSION_FILE} is graded by itself: without other files, threads, network and other "
+        f"\n{SUBMISSION_FILE} is graded alone, without other files, threads, network or other "
         "programs."
     )
 

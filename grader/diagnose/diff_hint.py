@@ -239,7 +239,7 @@ def _weights(scores: Array) -> Array:
 
 
 _CONSTANTS = {"ln 2": math.log(2), "1/ln 2": 1 / math.log(2)}
-"""The factors of the scores if softmax uses powers of 2 instead of powers of e, or vice versa."""
+"""The factors of the scores if softmax uses the base 2 instead of e, or e instead of 2."""
 
 
 def name_factor(factor: float, sizes: Mapping[str, int], exactness: float = 1e-4) -> str:

@@ -167,7 +167,7 @@ def _sentence(
     Args:
         texts: the texts of the mistakes that cannot be distinguished.
         parts: the parts with the mistake. The sentence is about the function of the first part,
-            because the other functions may only call this function.
+            because the other functions may be wrong only because they call this function.
         known: the fingerprints.
         is_callers: whether the mistake may be in a wrong function that the first function calls.
     """

@@ -114,8 +114,8 @@ def ask_with_guard(
     Args:
         probe: the questions.
         entry: the problem's list of forbidden functions.
-        open_code: loads the student's module for a tuple of forbidden functions. It may raise
-            CannotLoad.
+        open_code: loads the student's module. Its argument is a tuple of forbidden functions. It
+            may raise CannotLoad.
         watch: whether a call of a forbidden function raises an exception. If so, the exception is
             the answer to the question.
     """

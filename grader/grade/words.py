@@ -30,7 +30,7 @@ class Words:
         self._known = cache(_load)
 
     def renewed(self, result: ProblemResult) -> ProblemResult:
-        """Return a problem's result. Add mistakes of the current catalogue that match it."""
+        """Return a problem's result with the mistakes that the current catalogue names."""
         problem = self._problems.get(result.id)
         if problem is None:
             return result
@@ -64,7 +64,7 @@ def _renewed(result: ProblemResult, known: Fingerprints) -> ProblemResult:
 
 
 def _named_now(result: ProblemResult, known: Fingerprints) -> Iterable[Evidence]:
-    """Return the known mistakes that match wrong answers for which the result names no mistake."""
+    """Return the known mistakes that match failures to which no mistake is attached yet."""
     from grader.diagnose.fingerprints import with_deviations
     from grader.diagnose.naming import diagnose, kept_answers
 

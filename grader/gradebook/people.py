@@ -77,8 +77,8 @@ class People:
         """Return the submissions that a name matches.
 
         Args:
-            name: an identity, the name of a submission or a full name. An identity has priority
-                over equal names of other students.
+            name: an identity, the name of a submission or a full name. An identity of a platform,
+                such as `canvas:17`, matches only its own student.
         """
         exact = self._by_name.get(_folded(name), {})
         meant = dict(exact or self._by_small.get(_small(name), {}))

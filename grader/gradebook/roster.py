@@ -217,9 +217,9 @@ def _may_match(
 ) -> bool:
     """Return whether an entry may belong to an author.
 
-    The ids of the entry and the author must not contradict each other. A single author must not
-    have an entry yet. On Canvas the name must match as well, because a user number of Canvas can
-    equal another student's number at the university.
+    The ids of the entry and the author must not contradict each other. If the submission has only
+    one author, the author must not have an entry yet. On Canvas the name must match as well,
+    because a user number of Canvas can equal another student's number at the university.
     """
     if entry.id != known.identity:
         if known.platform and entry.id.partition(":")[0] == known.platform:

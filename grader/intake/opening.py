@@ -74,7 +74,7 @@ def open_path(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
 
     Args:
         path: a folder or a file.
-        wanted: returns the maximum size at which a member of an archive is read.
+        wanted: returns the maximum size of a member of an archive. Larger members are not read.
     """
     if path.is_dir():
         yield entry_at(path, Kind.FOLDER)
@@ -94,7 +94,7 @@ def open_entry(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
 
     Args:
         entry: the entry. An archive is read into memory.
-        wanted: returns the maximum size at which a member of an archive is read.
+        wanted: returns the maximum size of a member of an archive. Larger members are not read.
 
     Raises:
         Refused: the file is not a readable archive, or is too large.

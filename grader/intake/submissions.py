@@ -219,8 +219,8 @@ def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str
         return []
     return [
         f"{quoted(folder.name)} counts as the submission of one student, called {quoted(name)}. If "
-        f"{quoted(student)} or a folder in it has the student's name, unpack the archive and grade "
-        f"that folder."
+        f"{quoted(student)}, or a folder in it, is named after the student, unpack the archive and "
+        "grade the folder that is named after the student."
     ]
 
 

@@ -150,9 +150,9 @@ set_weights = compare.set_weights
 
 
 def prepared(make: Callable[[Any], Any], rng: Rng | ArrayRng) -> Any:
-    """Return an input that depends on a right answer, for example the least likely targets.
+    """Return an input that is computed from a right answer, for example the least likely targets.
 
-    The worker receives the input, so the input must not contain a right answer.
+    Student code sees the input, so no right answer may be part of it.
 
     Args:
         make: creates the input from a random number generator. It is not called in a worker.

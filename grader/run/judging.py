@@ -32,7 +32,7 @@ _UNREADABLE = "The result of your code cannot be read."
 _NOT_SHOWN = "The details are not shown, as they could reveal hidden inputs."
 
 _MOST_TEXT = 4000
-"""The maximum length of the text for the student, and of the evidence, in a worker's message."""
+"""The maximum length of each text in a worker's message: the student's text, and the evidence."""
 
 _MOST_PRINTED = 20_000
 _MOST_NAME = 100

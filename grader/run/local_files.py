@@ -214,6 +214,6 @@ def _pythons_folders() -> tuple[Path, ...]:
 
 def _cant_import(name: str) -> str:
     return (
-        f"{SUBMISSION_FILE} can't import {name}: it is graded by itself. Copy the code that you "
+        f"{SUBMISSION_FILE} can't import {name}: it is graded alone. Copy the code that you "
         f"need into {SUBMISSION_FILE}."
     )

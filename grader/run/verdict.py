@@ -175,7 +175,7 @@ Operands = dict[str, str]
 
 
 def operands_of(frame: FrameType, line: str) -> Operands:
-    """Describe at most four tensors in a line, and at most four numbers that its function received.
+    """Describe at most four tensors in a line, and at most four numeric arguments of the function.
 
     The tensors are found by looking up names, and attributes such as `self.mask`, in the frame's
     variables. Nothing is called, so no student code runs.

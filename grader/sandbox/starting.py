@@ -3,14 +3,15 @@
     with TemplateProcess() as template:
         process, connection = template.start("grader.grade.job:serve", course)
 
-calls `serve(connection, prefork_server, course)` of that module in a process that has already
-loaded torch. In this process, `ForkedWorkers(..., prefork_server=prefork_server)` starts no other
-interpreter. This works on Linux only; `template` explains what each process inherits.
-`start_alone` works on all systems: it starts a trusted process in a separate interpreter, without a
-prefork server.
+calls `serve(connection, prefork_server, course)` of that module in a new process, which has already
+loaded torch. There, `ForkedWorkers(..., prefork_server=prefork_server)` starts no other
+interpreter. This works on Linux only; `template` explains what each process inherits. `start_alone`
+works on all systems: it starts a trusted process in a separate interpreter, without a prefork
+server.
 
-A clean interpreter inherits nothing from this process. All student code runs in forks of a clean
-interpreter. This module does not import torch, so a command can use it without loading torch.
+A clean interpreter inherits nothing from the process that starts it. All student code runs in forks
+of a clean interpreter. This module does not import torch, so a command can use it without loading
+torch.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ RESPONSE_SECONDS = 60.0
 # while the program imports the grader's modules.
 BOOT = """
 import base64, gc, json, os, socket, sys
-gc.disable()  # while torch is loaded, which makes no garbage
+gc.disable()  # loading torch leaves no garbage, so collections would only take time
 config = json.loads(sys.stdin.buffer.readline())
 sys.path[:0] = [config["root"], *config["wanted"]]
 from grader.sandbox.{module} import {main} as main

@@ -46,7 +46,7 @@ def named(name, *arguments, **options):
 def check_parameters(module, expected, call):
     """Require that a module has separate parameters of these names and shapes, and no others.
 
-    A parameter may have a second name, for example from a list of layers.
+    A parameter may have a second name, for example because its layer is also in a list.
     """
     every = parameters(module)
     named = {name: every[name] for name in expected if name in every}

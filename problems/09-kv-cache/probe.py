@@ -359,7 +359,7 @@ def about_model(problem):
         return torch.stack([torch.stack(tuple(each)) for each in past])
 
     def in_turns():
-        """Return the logits of a text that is continued after another text was begun."""
+        """Return the logits of a text, with a call for another text between its two calls."""
         module = model(problem)
         _, past = module(text(2, 3))
         module(text(1, 2, start=5))

@@ -65,8 +65,8 @@ class SavedModel:
     def is_better_than(self, other: SavedModel) -> bool:
         """Return whether this model is better than the other one.
 
-        The criteria are, the most important one first: whether the model was trained with the
-        student's code, whether its loss was measured on held-out text, and a lower loss.
+        A model of the student's code is better than one of the course's code. Next, a loss that was
+        measured on held-out text is better than one that was not. Finally, a lower loss is better.
         """
         return self._rank() > other._rank()
 

@@ -132,4 +132,4 @@ def test_the_prediction_has_numbers_and_a_folded_answer(readme: Path) -> None:
 def test_the_common_rules_fit_on_a_page() -> None:
     page = (ROOT / "docs/robust.md").read_text(encoding="utf-8")
     assert word_count(page) <= 500
-    assert "`problem.py` is graded by itself. It may use Python, `torch` and `numpy`" in page
+    assert "`problem.py` is graded alone. It may use Python, `torch` and `numpy`" in page

@@ -1,4 +1,4 @@
-"""A model uses the student's correct classes and functions, and lists them."""
+"""A model is built from the student's correct classes and functions, and its `names` list them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file with two mistakes gets a true message, and repairing one of them changes it."""
+"""The message about a file with two mistakes is true, and changes when one mistake is repaired."""
 
 from __future__ import annotations
 

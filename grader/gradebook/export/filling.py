@@ -17,8 +17,9 @@ from grader.text import counted, parse_number, quoted, some
 _SUCH_AS = 3
 
 _OTHER_NUMBERS = (
-    "Moodle gives students new numbers in each assignment. {person.name} is in both lists, so add "
-    "a line for the number to names.csv, such as {person.keys[0]},{identity}."
+    "Moodle gives students new numbers in each assignment. {person.name} is on Moodle's list and "
+    "in the results. If this is the same student, add a line to names.csv: "
+    "{person.keys[0]},{identity}"
 )
 
 _NUMBERS_OF_GROUPS = (

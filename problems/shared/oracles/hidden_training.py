@@ -10,7 +10,7 @@ def clipping_limit(gradients, part, rng):
 
 
 def drop_activations(losses, call, whole):
-    """Require that the losses show dropout, and depend only on the seed.
+    """Require that dropout changes the losses, and that equal seeds give equal losses.
 
     Args:
         losses: four losses, for two seeds A and B in the order A, B, A, B.

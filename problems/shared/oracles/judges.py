@@ -278,8 +278,8 @@ def check_rate(dropped, dropout, what, where):
     rates = dropped.double().mean(0)
     require(
         rates.min() > 0.25 * dropout and rates.max() < 2 * dropout,
-        f"In training with dropout={dropout}, some of {what} were dropped in {rates.min():.0%} of "
-        f"the sequences and some in {rates.max():.0%}. Each should have the same chance.",
+        f"In training with dropout={dropout}, the chance of being dropped differs among {what}: "
+        f"from {rates.min():.0%} to {rates.max():.0%}. It should be the same for all.",
     )
 
 

@@ -35,8 +35,8 @@ def does_not_vanish(slope, call, k):
     require(
         largest > 1e-8,
         f"{call}\nThe largest entry of the gradient with respect to q is {largest:.1g}, so almost "
-        "nothing is learned: the weights are too near 0 and 1. Divided by √d_k, the scores are "
-        "± 1.5.",
+        "nothing is learned: the weights are too near 0 and 1. If they were divided by √d_k, the "
+        "scores would be ± 1.5.",
     )
     weight = 1 / (1 + math.exp(-3))
     expected = weight * (1 - weight) * (k[:1] - k[1:]) / math.sqrt(k.shape[-1])

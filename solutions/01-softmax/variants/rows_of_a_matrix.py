@@ -25,5 +25,5 @@ class Softmax(torch.nn.Module):
 
 
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
-    """Not torch.softmax, nor F.log_softmax or torch.logsumexp: only their names in a docstring."""
+    """Return the softmax without a call of torch.softmax, F.log_softmax or torch.logsumexp."""
     return Softmax(dim)(x)

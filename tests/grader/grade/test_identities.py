@@ -234,7 +234,7 @@ def test_two_students_of_one_name_with_new_numbers_are_listed(term: Any, tmp_pat
 
 @pytest.mark.parametrize("second", ["01", "02"])
 def test_two_canvas_numbers_are_two_students(term: Any, tmp_path: Path, second: str) -> None:
-    """The number of a Canvas account never changes, so equal names do not matter."""
+    """The number of a Canvas account never changes, so two numbers are two students."""
     term.write_book("roster.csv", "Student,ID,Section\nkim,1002,A\n")
     term.grade(write(tmp_path / "week1", {"kim_1001_11_problem.py": term.right}), only="01")
     week2 = write(tmp_path / "week2", {"kim_1002_12_problem.py": term.right})

@@ -78,7 +78,10 @@ def test_a_replay_shows_the_source_the_error_and_the_checks(
 
 @pytest.fixture
 def replayed(graded: Path, small_course: Course, seeds: list[int]) -> Callable[[str], Replay]:
-    """Return a function that replays a student's hidden test, with seed 3 if there is no result."""
+    """Return a function that replays a hidden test of a student.
+
+    The seed is 3 if the student has no result.
+    """
     settings = Settings(3, isolation="process")
     folder, out = graded / "class", graded / "out"
     return lambda name: replay(folder / name, "test_hidden", small_course, settings, out)

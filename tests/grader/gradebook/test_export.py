@@ -305,7 +305,7 @@ def test_the_line_that_joins_new_numbers_is_printed(
     reports = saved(result("ada", identity="moodle:7", full_name=full_name), *others)
     message = refusal("moodle", file, reports, "--problem", "03")
     assert "In the file: Ada Lovelace (93), Kim Lee (94)" in message
-    line = "add a line for the number to names.csv, such as moodle:93,moodle:7."
+    line = "add a line to names.csv: moodle:93,moodle:7"
     assert message.endswith(line) is (full_name == "Ada Lovelace")
     assert ("add a line" in message) is (full_name == "Ada Lovelace")
 

@@ -1,6 +1,6 @@
-"""In a download for one problem, a single file belongs to that problem.
+"""In a download for one problem, a file of any name belongs to that problem.
 
-A file with the name of a different problem belongs to that other problem.
+But if the name is that of a different problem, the file belongs to the different problem.
 """
 
 from __future__ import annotations

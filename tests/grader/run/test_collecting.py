@@ -50,7 +50,7 @@ def points(course: Course) -> float:
 def test_each_course_has_its_own_modules(
     two_courses: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A loaded module with the name of a course's module is not used, and is restored later."""
+    """If a loaded module has the same name as a module of the course, the latter is used."""
     mine = ModuleType("worked_example")
     monkeypatch.setitem(sys.modules, "worked_example", mine)
     names, path = {*sys.modules}, [*sys.path]

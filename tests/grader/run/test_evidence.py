@@ -67,7 +67,8 @@ def test_a_wrong_order_of_a_mask_is_never_certain(hidden: float) -> None:
 def result_of(at_home: Callable[..., ProblemResult]) -> ResultOf:
     """Return a function that edits a problem's reference and runs the problem's visible tests.
 
-    An edit is an (old text, new text) pair. Without `tests`, all visible tests run.
+    An edit is an (old text, new text) pair. The function runs all visible tests, unless its
+    argument `tests` names some of them.
     """
 
     def edited(number: str, *edits: tuple[str, str], tests: Iterable[str] = ()) -> ProblemResult:

@@ -58,7 +58,7 @@ def test_a_file_next_to_problem_py_is_not_imported(run: Run, small_course: Cours
     run("x = 1")
     (small_course.root / "handed in/my_helper.py").write_text("def double(x): return x + x")
     text = message(run("from my_helper import double"))
-    assert "problem.py can't import my_helper: it is graded by itself." in text
+    assert "problem.py can't import my_helper: it is graded alone." in text
 
 
 def test_a_package_may_import_anything(run: Run, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ ENDLESS = "def f():\n    while True: pass"
 
 
 def failure_in(asked):
-    """Evaluate the next expression, and return the failure of the worker."""
+    """Receive the next answer, which must be a failure of the worker, and return the failure."""
     with pytest.raises(WorkerFailure) as caught:
         asked.next()
     return caught.value

@@ -10,7 +10,7 @@ from grader.result import ProblemResult
 from grader.sandbox.spawn import may_want_compiler
 
 DOUBLE = "\ndef double(x): return x + x\n"
-PACKAGE = "problem.py can't import {}: it is graded by itself. Use Python's standard library"
+PACKAGE = "problem.py can't import {}: it is graded alone. Use Python's standard library"
 INPUT = "problem.py can't read input"
 
 # Each file with the expected message, or "" if the file is allowed. Its packages are installed.
