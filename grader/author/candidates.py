@@ -35,8 +35,10 @@ def _conditions(number: int) -> Conditions:
 
 USUAL = _conditions(0)
 OTHERS = (_conditions(1), _conditions(2), _conditions(3))
-"""Additional conditions. The reference is run under all of them. A mistake that few tests catch is
-run under the last one.
+"""Additional conditions for test runs.
+
+The tests run on the reference under all of these conditions. If few tests catch a mistake, the
+tests also run on the mistake under the last condition.
 """
 
 

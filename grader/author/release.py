@@ -187,7 +187,7 @@ def _is_solution(path: str) -> bool:
 
 
 def _remove_empty(folder: Path, path: str) -> None:
-    """Remove the folders of a removed file that are empty now."""
+    """Remove each parent folder of a removed file, if the folder is now empty."""
     for place in Path(path).parents[:-1]:
         with suppress(OSError):  # the folder isn't empty
             (folder / place).rmdir()

@@ -235,7 +235,7 @@ def _tried(function: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def _tensors(answer: Any) -> Iterator[Tensor]:
-    """Yield the tensors in the result of a call: the result, or its items, as dense tensors."""
+    """Convert the result of a call to dense tensors. It is a tensor or a collection of tensors."""
     parts = answer if isinstance(answer, (list, tuple)) else [answer]
     if type(answer).__module__.startswith("torch.distributions"):
         parts = [_tried(getattr, answer, name) for name in dir(answer) if name[0] != "_"]

@@ -111,8 +111,8 @@ def without_compiler() -> None:
 def allow_causal_masks() -> None:
     """Allow code in a torch mode to create torch's attention masks, such as `causal_lower_right`.
 
-    The class of these masks is a subclass of Tensor. Without this change, torch can't create its
-    objects while a mode is active.
+    The class of these masks is a subclass of Tensor. Without this change, torch can't create such
+    masks while a mode is active.
     """
     module = sys.modules.get("torch.nn.attention.bias")  # do not import it: that takes a second
     if module is None or "__new__" in vars(module.CausalBias):

@@ -1,7 +1,8 @@
 """Prevent a student's file from importing unavailable packages and from reading input.
 
 In grading, the file runs without the student's other files, and without a user at the keyboard. The
-same rules and messages apply at home. They only help students. The sandbox protects the grader.
+same rules and messages apply at home. They help students, but they do not protect the grader: the
+sandbox does.
 """
 
 from __future__ import annotations

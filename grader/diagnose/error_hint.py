@@ -31,8 +31,8 @@ _TWO_DTYPES = (
     "Which dtype does the input have?"
 )
 _IN_CLASS = (
-    "Look for the method in the class: is it spelled like this, indented like the other methods, "
-    "and is self its first parameter?"
+    "Look for the method in the class: is its name spelled like this, is it indented like the "
+    "other methods, and is self its first parameter?"
 )
 _NO_SUPER = "Call super().__init__() first in __init__."
 _NO_BOOLS = "The mask must be a bool tensor here: use a comparison or .bool()."
@@ -160,8 +160,8 @@ def _of_sizes(reported: Sizes, shapes: list[Sizes]) -> str:
         return _LAST_SIZE_ALONE if alone else ""
     which = "its last dimension" if lost == {-1} else "a dimension"
     return (
-        f"One tensor seems to have lost {which}. With keepdim=True, a sum or a maximum keeps the "
-        "dimension with size 1; squeeze and an index remove it."
+        f"One tensor seems to have lost {which}. With keepdim=True, a sum or a maximum keeps its "
+        "dimension, with size 1. `squeeze` and an integer index remove a dimension."
     )
 
 

@@ -26,7 +26,7 @@ class Certainty(IntEnum):
 
 
 class Source(StrEnum):
-    """The observation from which a sentence results."""
+    """The kind of observation that a sentence of the diagnosis describes."""
 
     MISSING = "missing"
     """A module has no layer with the required name."""

@@ -178,7 +178,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         """
         if time.year not in _YEARS:
             raise ValueError(
-                f"{quoted(str(time))} is not a valid deadline; write 2026-11-02T23:59:00"
+                f"{quoted(str(time))} is not a valid deadline, such as 2026-11-02T23:59:00"
             )
         zone = self.zone or time.tzinfo
         if zone is None:
@@ -227,7 +227,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return is_open and self._times(problem, extended) is None
 
     def _flagged_share(self, problem: ProblemResult, extended: Extensions) -> Decimal | None:
-        """Return the share that is lost if a problem is late but the time is unknown.
+        """Return the share of the points that a late problem with an unknown submission time loses.
 
         Return None if the policy contains no such share, or if the student has an extension.
         """

@@ -242,7 +242,8 @@ def without_contradictions(
             and (other.value, other.parts(problem)) != (line.value, parts)
         ]
         if rivals:
-            why = f"line {' and '.join(rivals)} contradicts it"
+            verb = "contradicts" if len(rivals) == 1 else "contradict"
+            why = f"line {' and line '.join(rivals)} {verb} it"
             wrong[line.with_advice(why)] = None
         elif not line.for_everybody or all(other.for_everybody for other in same):
             kept.setdefault(parts, line)

@@ -117,7 +117,7 @@ def is_python(name: str) -> bool:
 
 
 def is_bare(name: str) -> bool:
-    """Return whether a file is called `problem.py`. This name indicates no problem."""
+    """Return whether a file is called `problem.py`, a name that fits all problems."""
     return name.lower() == SUBMISSION_FILE
 
 

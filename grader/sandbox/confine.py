@@ -68,8 +68,8 @@ def limit_resources(memory: int, cpu_seconds: int, *, private_uid: bool) -> None
             maps more than half a gigabyte.
         cpu_seconds: the seconds of CPU time after which the process gets SIGXCPU. One second later,
             it gets SIGKILL.
-        private_uid: whether only this process runs as its user. Then the user's number of threads
-            is limited, too.
+        private_uid: whether no other process has the user id of this process. Then the user's
+            number of threads is limited, too.
 
     Raises:
         OSError: an inherited limit of this process is lower.

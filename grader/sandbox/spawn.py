@@ -167,10 +167,11 @@ class _WorkerKind(NamedTuple):
 
 
 class ForkedWorkers(Workers):
-    """Workers that prefork servers fork and confine. Linux only.
+    """Fork confined workers from prefork servers. Linux only.
 
-    Each `_WorkerKind` has a separate server, which is forked from the server of another kind. Kinds
-    differ in the loaded tests, in the removed functions, and in whether torch's compiler is loaded.
+    There is one server for each `_WorkerKind`, which is forked from the server of its `origin`.
+    Kinds differ in the loaded tests, in the removed functions, and in whether torch's compiler is
+    loaded.
 
     Args:
         memory: bytes that a worker may use in addition to torch's memory.

@@ -93,10 +93,10 @@ def show(problem: Problem, level: int, tasks: Collection[str]) -> str:
 
 
 def named(problem: Problem, words: str) -> list[str]:
-    """Return the tasks with names that occur in a text.
+    """Return the tasks whose names occur in a text.
 
-    A task has the name of a function or class, or a name such as "The constructor" for a part of a
-    module. The word `__init__` selects the tasks that start with "The".
+    Most tasks are named after a function or class. A task for a part of a module has a name such as
+    "The constructor". The word `__init__` selects all tasks whose names start with "The".
 
     Args:
         problem: the problem with the hints.

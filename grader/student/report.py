@@ -45,7 +45,7 @@ def problem_report(
         whole: whether all visible tests ran. If not, points are not shown.
         in_full: whether to show each test, and the message of every failed test.
         printed: for each test id, the output of the student's code in the test.
-        reading: the sentences about mistakes. By default, they name the mistakes.
+        reading: the sentences about the first failure. By default, they name the mistake.
         width: the maximum number of columns of a line.
         encoding: the terminal's encoding; unsupported symbols are replaced.
     """
@@ -91,7 +91,7 @@ def failure_report(
     Args:
         result: the result of the problem.
         printed: for each test id, the output of the student's code in the test.
-        reading: the sentences about mistakes. By default, they name the mistakes.
+        reading: the sentences about the first failure. By default, they name the mistake.
         in_full: whether the messages of the other tests are shown as well.
         width: the maximum number of columns of a line.
     """

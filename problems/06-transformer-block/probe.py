@@ -415,7 +415,7 @@ def about_parts(problem):
     """Return questions about the parameters of a Block."""
 
     def there():
-        """Return which parameters of a Block remain without bias, and the number of parameters."""
+        """Return which parameters of a Block exist if bias=False, and the number of all of them."""
         found = parameters(problem.Block(6, 2, bias=False))
         number = float(len({id(weight) for weight in found.values()}))
         return torch.tensor([*(float(name in found) for name in expected_parts(True)), number])

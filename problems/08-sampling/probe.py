@@ -202,10 +202,10 @@ def nearest(shares):
 
 
 def probabilities_before_draw(problem, logits, temperature=1.0, top_k=None, top_p=None):
-    """Return the probabilities by the student's functions other than sample.
+    """Return the probabilities that the student's functions compute, without `sample`.
 
-    Return None if one of these functions fails. sample is compared with these probabilities, so
-    that mistakes in the other functions do not count as mistakes in sample.
+    Return None if one of these functions fails. `sample` is compared with these probabilities, so
+    that mistakes in the other functions do not count as mistakes in `sample`.
     """
     try:
         found = problem.apply_temperature(logits.clone(), temperature)

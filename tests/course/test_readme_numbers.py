@@ -67,7 +67,7 @@ def test_the_attention_example_of_02_is_correct() -> None:
 
 
 def row_of_position(position: int) -> list[str]:
-    """Return the three cells after a position in the table of queries of problem 02."""
+    """Return the three cells of the row for a position, in problem 02's table of queries."""
     rows = re.findall(rf"^\| {position} \|(.*)\|$", READMES["02"], re.MULTILINE)
     return next(cells for line in rows if len(cells := [c.strip() for c in line.split("|")]) == 3)
 

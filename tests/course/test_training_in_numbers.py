@@ -94,7 +94,7 @@ def test_the_example_of_the_loss_is_correct() -> None:
     assert logits.softmax(-1)[0].tolist() == pytest.approx([0.2, 0.6, 0.2])
     assert logits.grad is not None
     assert logits.grad[0].tolist() == pytest.approx([-0.4, 0.3, 0.1])
-    assert "is -0.8, 0.6, 0.2. With two rows, it is half of that: -0.4, 0.3, 0.1." in README
+    assert "is -0.8, 0.6, 0.2. For two rows, the mean halves this: -0.4, 0.3, 0.1." in README
 
 
 def test_the_formulas_for_two_weights_agree_with_autograd(reference: ModuleType) -> None:

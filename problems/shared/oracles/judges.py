@@ -213,8 +213,8 @@ def adds_all_or_nothing(output, call, x, whole, near):
     check(
         added,
         torch.where(added.abs() < 1e-6, 0, whole),
-        f"{call}: each entry that attn adds should be 0, if its weight or the entry was dropped, "
-        "or otherwise scaled up by both dropouts. Is something dropped before the attention?",
+        f"{call}: an entry that attn adds should be 0 if it or its weight was dropped. Otherwise, "
+        "both dropouts should scale it up. Is something dropped before the attention?",
         **near,
     )
 

@@ -386,7 +386,7 @@ def test_an_unloadable_file_is_loaded_once(impatient, target, recorders):
 
 
 def test_a_submission_has_one_process_at_a_time(grade, target, recorders):
-    """Each process may use the memory of the whole submission, so they run one after the other."""
+    """The memory limit of a submission applies to each process, so only one runs at a time."""
     grade(target.source("02_exit_in_one_call").encode())
     assert len(recorders) == 3  # one more after the crash, and one for hidden tests
 

@@ -264,7 +264,7 @@ def grade(sandbox: Sandbox) -> Grade:
 
 @pytest.fixture(scope="module")
 def grade_honestly(grade: Grade) -> Callable[[str], ProblemResult]:
-    """Return a function that grades a wrong file without a forgery."""
+    """Return a function that grades a file with wrong code that forges nothing."""
     return functools.cache(lambda number: grade(number, WRONG[number]))
 
 

@@ -56,7 +56,7 @@ SOURCES = [
         "error",
         'missing the required "forward" function\n'
         "  problem.py:4, in double: def double(x): return M()(x)\n"
-        "  x is (1,) float32\nLook for the method in the class: is it spelled like this",
+        "  x is (1,) float32\nLook for the method in the class: is its name spelled like",
     ),
     (
         "import torch\ndef double(x): return torch.nn.Module()(x=x)",
