@@ -137,7 +137,7 @@ def _order_sentences(order: list[int | None], dim: int, dims: int) -> Iterator[s
 def _is_shift(order: list[int | None]) -> bool:
     """Return whether all rows are moved down by one place, or all rows are moved up by one place.
 
-    The first row may be anything if rows are moved down, and the last row if they are moved up.
+    If rows are moved down, the first row is ignored. If rows are moved up, the last row is ignored.
     """
     count = len(order)
     down, up = order[1:] == list(range(count - 1)), order[:-1] == list(range(1, count))

@@ -9,10 +9,11 @@
 
 The head contains the name of the mistake and, in parentheses, the right file to edit. The right
 file is `reference` or the name of a variant. A weight may follow: `idea`, `idea of NAME` or `slip`.
-The first sentence completes "It looks as if ...". The second sentence is a nudge, which must not
-contain the line of code. A sentence continues in lines that begin with `#` and at least two blanks.
-Each `@` begins a block. The `+` lines of a block replace its `-` lines. Lines that begin with a
-blank are unchanged context. The old lines of a block must occur exactly once in the right file.
+The first sentence completes "It looks as if ...". The second sentence is a nudge, a question that
+must not contain the right line of code. A sentence continues in lines that begin with `#` and at
+least two blanks. Each `@` begins a block. The `+` lines of a block replace its `-` lines. Lines
+that begin with a blank are unchanged context. The `-` lines with their context must occur exactly
+once in the right file.
 
 A family is a group of mistakes that replace the same lines of a right file:
 

@@ -49,7 +49,7 @@ class Evidence:
     Attributes:
         sentence: the text for the student.
         certainty: the certainty of the sentence.
-        source: the source of the sentence.
+        source: the kind of observation that the sentence describes.
         parts: the parts of the probe that the evidence is about, such as `"softmax"` or
             `"Model: loss"`. Empty if the evidence is only about one answer.
         names: the names of the known mistakes. If there are several names, the mistakes cannot be
@@ -109,8 +109,9 @@ def ranked(evidence: Iterable[Evidence]) -> list[Evidence]:
 def _is_redundant(each: Evidence, earlier: Evidence) -> bool:
     """Return whether the sentence of `each` adds nothing to the sentence of `earlier`.
 
-    A sentence that explains every number of an answer also explains wrong sums and places. A
-    missing layer of a class explains the other wrong answers of the class.
+    If a sentence explains every number of an answer, other patterns in the numbers add nothing. If
+    a class lacks a layer, other evidence about the class adds nothing. If a layer has the wrong
+    type or size, the same is true of evidence about other layers of the class.
     """
     if each.sentence == earlier.sentence:
         return True

@@ -61,8 +61,8 @@ class Fingerprints:
         reference: the right answers, by part.
         mistakes: the known mistakes.
         texts: the text about each mistake, by its name.
-        right: a hash for each variant that has the same answers as the reference, by the variant's
-            name. The hash changes if the questions or the variant's code change.
+        right: the names and hashes of the variants whose answers are the same as the answers of
+            the reference. A hash changes if the questions or the variant's code change.
     """
 
     reference: Mapping[str, Answers] = field(default_factory=dict)

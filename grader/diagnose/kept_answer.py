@@ -67,7 +67,7 @@ class Answer:
 
     @classmethod
     def read(cls, text: str) -> Answer:
-        """Convert a text that `write` returned to the answer."""
+        """Return the answer for which `write` returned `text`."""
         if text.startswith("!"):
             return cls(instead=text[1:])
         dtype, shape, lost, *numbers = text.split(" ")

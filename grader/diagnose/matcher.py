@@ -218,9 +218,10 @@ def _of_parts(matches: list[Match], ordinary: ProbeKeys, wrong: ProbeKeys) -> li
 def _exact(matches: Iterable[Match], targets: ProbeKeys, answers: _AnswersByKey) -> list[Match]:
     """Return the mistakes whose wrong answers are all reproduced by the student's code.
 
-    In these matches, any answer to one of the `targets` may support a mistake, even an exception.
-    Omit a mistake if the student's code returns no number for its questions or for any ordinary
-    question, because such code fails for a different reason.
+    In the result, any answer to one of the `targets` may support a mistake, even an exception.
+
+    If the student's code returns a number neither for an ordinary question nor for a question that
+    the mistake answers wrongly, omit the mistake. Such code fails for a different reason.
     """
     return [
         replace(match, support=match.agreeing & targets, opposed=targets - match.changed)
@@ -272,8 +273,11 @@ def _share(chosen: _Set, wrong: ProbeKeys) -> float:
 def _alternatives(sets: Sequence[_Set], targets: ProbeKeys) -> list[Explanation]:
     """Return an explanation for each group of mistakes that reproduce the same answers.
 
-    The mistakes are those of the `sets`, which are equally likely. Return no explanation if the
-    sets reproduce different answers.
+    If the sets reproduce different answers, return an empty list.
+
+    Args:
+        sets: equally likely sets of mistakes.
+        targets: the questions whose answers the sets explain.
     """
     groups: dict[ProbeKeys, dict[Match, None]] = {}
     for match in (match for chosen in sets for match in chosen):

@@ -55,7 +55,7 @@ def _consistent(known: Fingerprints, wrong: set[str], passed: Collection[str]) -
         wrong: the functions and classes with wrong answers.
         passed: the ids of the tests that passed. A passed test excludes a mistake only if all
             functions and classes that the mistake changes are wrong. Otherwise, the test may check
-            a right function that a wrong class should use, but does not use.
+            a right function that a wrong class should call but does not call.
     """
     right = {owner(part) for part in known.reference} - wrong
 
@@ -237,7 +237,7 @@ def without_named(unknown: Mapping[str, WrongAnswers], named: set[str]) -> dict[
 
 
 def kept_answers(texts: WrongAnswers) -> Answers:
-    """Convert the texts that `unnamed` returns for one part to answers."""
+    """Return one part's wrong answers, which `unnamed` returned as texts."""
     main = {q: Answer.read(text) for q, text in texts.items() if not q.startswith(EDGE)}
     edges = {q: Answer.read(text) for q, text in texts.items() if q.startswith(EDGE)}
     return Answers(main, {q.removeprefix(EDGE): answer for q, answer in edges.items()})

@@ -57,7 +57,7 @@ def groups(results: Iterable[SubmissionResult]) -> list[Group]:
 
 
 def _of_problem(id: str, members: Mapping[str, ProblemResult]) -> Iterator[Group]:
-    """Yield the groups of one problem. Merge the groups of parts with the same students."""
+    """Yield the groups of one problem. Merge groups that have the same students."""
     parts_of: dict[tuple[str, ...], list[str]] = {}
     parts = sorted({part for problem in members.values() for part in problem.unknown})
     for part in parts:
@@ -114,7 +114,10 @@ def _has_number(text: str) -> bool:
 
 
 def _share_same(one: Mapping[str, str], other: Mapping[str, str]) -> float:
-    """Return the share of the questions answered in `one` or `other` that have equal answers."""
+    """Return the share of questions whose answers in `one` and `other` are the same.
+
+    A question that has only one answer counts as a difference.
+    """
     questions = one.keys() | other.keys()
     alike = sum(_same(one[q], other[q]) for q in one.keys() & other.keys())
     return alike / len(questions) if questions else 1.0

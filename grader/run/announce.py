@@ -1,7 +1,7 @@
 """Print a message while PyTorch is loading, because loading takes several seconds.
 
-Import this module before PyTorch. The module disables garbage collection until `loaded` is called:
-loading creates hardly any garbage, but collecting would take a quarter of the time of a short run.
+Import this module before PyTorch. The module disables garbage collection until `loaded` is called.
+Loading creates hardly any garbage, but collections would take a quarter of the time of a short run.
 """
 
 from __future__ import annotations

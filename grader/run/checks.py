@@ -42,7 +42,7 @@ Judge = Callable[[Any], None]
 """A function that accepts a student's value, or raises Mismatch with a message for the student."""
 
 _MOST_ENTRIES = 1 << 18
-"""The maximum number of entries of a student's value that serves as an expected value.
+"""The maximum number of entries of an expected value that the student's code returned.
 
 A student's value can have any size, and describing millions of differences takes 2 GB of memory.
 """
@@ -139,7 +139,7 @@ def require(fact: object, message: str) -> None:
     _mode.claims += 1
 
 
-# These functions of `compare` add nothing to the record.
+# In grading, these functions of `compare` add no check to the record.
 
 gradients = compare.gradients
 parameters_of = compare.parameters_of
@@ -280,12 +280,12 @@ def _record(call: str, value: Any, judge: Judge, *, is_claim: bool = False) -> N
 
 
 def _claim(call: str) -> None:
-    """Record a check whose outcome the worker only claims, so that it has no value."""
+    """Record a check without a value. Its outcome is only a claim of the worker."""
     _record(call, None, lambda value: None, is_claim=True)
 
 
 def _right_answer(value: Any, call: str) -> Any:
-    """Return a right answer. In the trusted process, return a copy of it.
+    """Return `value`, a right answer. In the trusted process, return a copy.
 
     Raises:
         AnswerRead: this process is a worker, and `value` is not `UNKNOWN`.

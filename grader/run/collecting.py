@@ -87,7 +87,7 @@ def collect(problems: Iterable[Problem], root: Path) -> list[CollectedTest]:
         raise CourseError("pytest could not collect the course's tests:\n" + "\n".join(reasons))
     tests = records(collected.items)
     for item, test in tests.items():
-        # pytest turns functions such as setup_module into fixtures. They are refused here, too.
+        # This also refuses functions such as setup_module, which pytest turns into fixtures.
         _check_names(item, item.fixturenames, test.case)
     return [*tests.values()]
 
@@ -348,7 +348,7 @@ def _record(item: pytest.Function, tests: ProblemTests, cases: int) -> Collected
 
 
 def _points(item: pytest.Function) -> float:
-    """Return the points of a test function, which are the sum over its cases.
+    """Return the points of a test function. If it is parametrized, its cases share these points.
 
     Raises:
         CourseError: the test has no points.

@@ -84,7 +84,7 @@ def check(
     default_rtol, default_atol = _tolerance(expected, all_digits)
     atol = default_atol if atol is None else atol
     if _all_within(values, expected, atol):
-        return  # the usual case for right answers; the full comparison is much slower
+        return  # nearly all right results end here; the full comparison is much slower
     floats, got, want = is_float(expected), entries(values), entries(expected)
     wrong = _wrong_entries(got, want, default_rtol if rtol is None else rtol, atol)
     if not wrong.any():
@@ -344,7 +344,7 @@ def kind(value: object) -> str:
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     name = type(value).__name__
-    if name in ("float16", "float32", "float64"):  # decoding keeps only a type's name
+    if name in ("float16", "float32", "float64"):  # encoding omits the module of a type
         return f"a numpy.{name}"
     spoken_with_a_vowel = name.lower().startswith(("a", "e", "i", "o", "nd"))  # "an ndarray"
     return f"an {name}" if spoken_with_a_vowel else f"a {name}"
@@ -365,7 +365,10 @@ def _form_message(actual: Tensor | Array, expected: Tensor | Array) -> str:
 
 
 def _about_shapes(actual: Tensor | Array, expected: Tensor | Array) -> str:
-    """Return a line with the likely reason for a wrong shape; empty if no reason is likely."""
+    """Return a line with the likely reason for a wrong shape.
+
+    Return an empty string if no reason is likely.
+    """
     got, want = tuple(actual.shape), tuple(expected.shape)
     if got != want and sorted(got) == sorted(want):
         return "\nThe sizes are right, but in a different order: look at each transpose."
@@ -439,9 +442,10 @@ def _digits(actual: Array, expected: Array) -> int:
 
 
 def _numbers(actual: Array, expected: Array, wrong: Array, room: int) -> tuple[str, str]:
-    """Format the same entries of two rows, including a wrong entry, in at most `room` characters.
+    """Format the same entries of two rows, including a wrong entry.
 
-    Omitted entries are shown as `...`.
+    Each formatted row has at most `room` characters if possible. Omitted entries are shown as
+    `...`.
     """
     digits = _digits(actual, expected)
     rows = [[_number(v, digits) for v in row.ravel().tolist()] for row in (actual, expected)]

@@ -30,7 +30,10 @@ The decoded JSON takes up to 25 times as much memory.
 """
 
 MOST_PARTS = 50_000
-"""The maximum number of values and characters in one message."""
+"""The maximum number of values in one message.
+
+The encoder also counts each character of a string as a value.
+"""
 
 DEEPEST = 16
 """The maximum depth of nested lists, tuples and dicts."""

@@ -32,7 +32,7 @@ _UNREADABLE = "The result of your code cannot be read."
 _NOT_SHOWN = "The details are not shown, as they could reveal hidden inputs."
 
 _MOST_TEXT = 4000
-"""The maximum length of each text in a worker's message: the student's text, and the evidence."""
+"""The maximum length of the message for the student, and of the evidence as JSON."""
 
 _MOST_PRINTED = 20_000
 _MOST_NAME = 100
@@ -40,7 +40,10 @@ _MOST_STEPS = 50
 
 _CLAIMED = {status.value: status for status in Status if status is not Status.PASSED}
 _CLAIMED[Status.INTERNAL.value] = Status.ERROR
-"""The verdict's status for each status that a worker claims. `passed` can't be claimed."""
+"""Maps the status that a worker claims to the status of the verdict.
+
+A worker can't claim the status `passed`.
+"""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ _REFUSED = {
     "os.posix_spawn": "other programs",
     "os.system": "other programs",
 }
-"""The resource that each refused action uses, by the action's audit event."""
+"""Maps the audit event of each refused action to the resource that the action uses."""
 
 _CHANGES = frozenset({"os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.truncate"})
 
@@ -105,7 +105,7 @@ class NotWhenGraded(PermissionError):  # noqa: N818  (students read the name)
 
 
 def restrict() -> None:
-    """From now on, refuse the actions of student code that grading refuses."""
+    """Start to refuse the actions of student code that grading refuses."""
     _restrict()
     if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest replaces it
         sys.stdin = RefusedInput(sys.stdin, _refuse_input)
@@ -161,7 +161,7 @@ def _refuse(means: str) -> None:
 def _check_file(path: object, mode: object, flags: object) -> None:
     if is_input(path):
         _refuse_input()
-    if not isinstance(path, str | bytes | os.PathLike):  # the descriptor of an open file
+    if not isinstance(path, str | bytes | os.PathLike):  # a descriptor: the file is already open
         return
     name, writes = os.fsdecode(path), _writes(mode, flags)
     if name == os.devnull or (not writes and (name.startswith(_DEVICES) or _is_pythons(name))):

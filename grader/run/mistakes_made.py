@@ -100,10 +100,10 @@ def _with_mistakes(
 ) -> list[TestResult]:
     """Add to each failed test the names of the mistakes that explain it, and return all tests.
 
-    `_explaining` selects the mistakes of each test. A mistake that it selects for no test explains
-    each failure of its function that has no other explanation. Such a mistake is ignored if some
-    tests are known to catch it but none of them passed, for example because `pytest -k` deselected
-    them.
+    `_explaining` selects the mistakes of each test. If it selects a mistake for no test, this
+    mistake explains the failures of its function for which no other mistake is selected. It is
+    ignored if some tests are known to catch it but none of these tests passed, for example because
+    `pytest -k` deselected them.
 
     Args:
         tests: all tests.
@@ -133,7 +133,8 @@ def _explaining(
 
     The result is the first of these groups that is not empty:
 
-    - mistakes that the test is known to catch and that mention an attribute of the test's message
+    - mistakes that the test is known to catch, if the sentence about the mistake and the test's
+      message contain the same name with an underscore, such as `head_dim`
     - all mistakes that the test is known to catch
     - mistakes that change the numbers of the wrong answer
 
@@ -153,9 +154,10 @@ def _explaining(
 
 
 def _is_of_function(each: Evidence, test: TestResult, known: Fingerprints) -> bool:
-    """Return whether the first line of a test's message names a function that contains a mistake.
+    """Return whether the first line of a test's message names the function of a mistake.
 
-    Also return True if the line names no function, or if the mistake belongs to no function.
+    Also return True if the message's first line names no function, or if the mistake belongs to no
+    function.
     """
     words = set(re.findall(r"\w+", test.message.partition("\n")[0]))
     called = words & set(map(owner, known.reference))
@@ -168,11 +170,11 @@ def _attributes(text: str) -> set[str]:
 
 
 def _changes(each: Evidence, shown: Shown, known: Fingerprints) -> bool:
-    """Return whether a mistake changes numbers of a part of the probe that a call concerns.
+    """Return whether a call concerns a part of the probe in which a mistake changes numbers.
 
-    For example, "the loss of GPT(...)" concerns the part "GPT: loss", whose aspect is a word of the
-    call, and the part "GPT", which has no aspect. If the class has no such part, the call concerns
-    all parts of the class.
+    For example, the call "the loss of GPT(...)" concerns two parts: "GPT: loss", because "loss" is
+    a word of the call, and "GPT", because this part has no aspect. If the class has neither of
+    these parts, the call concerns all parts of the class.
     """
     called = _called(shown, [each])
     if not each.changes_numbers or not called:
@@ -198,8 +200,8 @@ def _aspect(part: str) -> str:
 def _is_about(each: Evidence, test: TestResult) -> bool:
     """Return whether a test's title or message names the function or class of a mistake.
 
-    Return True if the mistake belongs to no function or class. Return False for a visible test if
-    the mistake is a known mistake that no test is known to catch.
+    The result is also True if the mistake belongs to no function or class. But if no test is known
+    to catch a known mistake, the result is False for all visible tests.
     """
     if each.source is Source.CATALOGUE and not each.tests and not test.hidden:
         return False
@@ -208,10 +210,11 @@ def _is_about(each: Evidence, test: TestResult) -> bool:
 
 
 def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> list[TestResult]:
-    """Add to messages the factor by which a wrong number differs from the right number.
+    """Add a factor to messages: the wrong number divided by the right number.
 
-    Any two numbers differ by some factor. So a function's factors are reported only if several
-    tests have one, and if all are equal or each is a whole number or the inverse of one.
+    Any two numbers differ by some factor, so a single factor means nothing. A function's factors
+    are reported only if several tests have a factor. In addition, all factors must be equal, or
+    each factor must be a whole number or the inverse of a whole number.
     """
     factors: dict[str, dict[str, float]] = {}
     for id, each in shown.items():
@@ -225,7 +228,7 @@ def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> li
 
 
 def _factor_lines(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield (test id, line) pairs. Each line states the factor of a test and of other tests."""
+    """Yield (test id, line) pairs. Each line compares a test's factor with other factors."""
     for id, factor in factors.items():
         others = [each for other, each in factors.items() if other != id]
         if others and all(isclose(factor, other, rel_tol=1e-3) for other in others):
@@ -250,7 +253,9 @@ def _part(factor: float) -> str:
 def _most_informative_first(
     tests: Sequence[TestResult], shown: Mapping[str, Shown]
 ) -> list[TestResult]:
-    """Return the tests, with the most informative failure and its other cases first.
+    """Move the most informative failure to the front, and return all tests.
+
+    If the failed test is parametrized, its other cases follow.
 
     A failure with a named mistake is the most informative. The next most informative is an
     exception with the shapes of tensors, or a wrong answer with an observation such as a factor.
@@ -290,8 +295,8 @@ def _numbers_shown_once(
 ) -> Iterator[TestResult]:
     """Yield the tests, but show wrong numbers only for the first failure of each named mistake.
 
-    The messages of the mistake's later failures are shortened to one line with the call. Messages
-    about NaN or infinity are not shortened.
+    The message of each later failure with the same mistake is shortened to one line, which
+    contains the call. Messages about NaN or infinity are not shortened.
     """
     shown_mistakes: set[tuple[str, ...]] = set()
     for test in tests:
@@ -318,7 +323,7 @@ def _named(shown: Shown, diagnoses: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def _called(shown: Shown, evidence: Iterable[Evidence]) -> str | None:
-    """Return the first name in a call that is the function or class of a mistake, or None."""
+    """Return the first word of a call that names the function or class of a mistake, or None."""
     owners = {owner for each in evidence for owner in each.owners}
     words = [*re.findall(r"\w+", shown.call), shown.only] if shown.call else []
     return next((word for word in words if word in owners), None)
@@ -328,7 +333,7 @@ def _keeps_state(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemR
     """Return whether the code keeps state from one call to the next.
 
     At least half of the failed tests (or of a sample of them) must pass if each runs alone on a
-    reloaded file. The tests that passed must fail again if all tests run.
+    reloaded file. The tests that passed alone must fail again when all tests run.
     """
     tests = [test for test in ran if not test.inspection_only]
     wrong = {test.id for test in result.tests if test.status in DIAGNOSED}
@@ -337,7 +342,7 @@ def _keeps_state(code: RunsAgain, ran: Iterable[CollectedTest], result: ProblemR
     by_itself: set[str] = set()
     for number, test in enumerate(chosen):
         by_itself |= code.passed([test])
-        if number - len(by_itself) == len(chosen) // 2:  # too many tests also fail alone
+        if number - len(by_itself) == len(chosen) // 2:  # too many tests fail even alone
             return False
     fail_again = (by_itself.isdisjoint(code.passed(tests)) for _ in range(_REPEATS))
     return bool(by_itself) and all(fail_again)

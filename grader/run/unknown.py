@@ -1,8 +1,8 @@
 """`Unknown`, which replaces oracles and the reference in a worker.
 
-A worker imports the same test files, but every name in the modules of `shared.oracles` is
-`UNKNOWN`. Any operation on `UNKNOWN` returns `UNKNOWN`. Reading `UNKNOWN`, for example in an `if`,
-a loop or a message, raises `AnswerRead`.
+A worker imports the same test files as the trusted process. But in a worker, every name in the
+modules of `shared.oracles` is `UNKNOWN`. Any operation on `UNKNOWN` returns `UNKNOWN`. Reading
+`UNKNOWN`, for example in an `if`, a loop or a message, raises `AnswerRead`.
 """
 
 from __future__ import annotations

@@ -133,7 +133,10 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
 
 
 def _explained(exception: BaseException, tb: TracebackType | None) -> str:
-    """Return two lines: the operands of the student's failed line, and the error hint."""
+    """Return a line with the operands in the student's failed line, and a line with the error hint.
+
+    Either line is omitted if it would be empty.
+    """
     frame = student_frame(tb)
     operands = {} if frame is None else operands_of(frame[3], frame[2])
     listed = ", ".join(f"{name} is {form}" for name, form in operands.items())
@@ -171,7 +174,7 @@ _VALUES = (Tensor, numpy.ndarray)
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 Operands = dict[str, str]
-"""The shape and dtype of each tensor, such as "(2, 3, 5) float64", or each number, by name."""
+"""Maps names to the forms of tensors, such as "(2, 3, 5) float64", or to numbers as text."""
 
 
 def operands_of(frame: FrameType, line: str) -> Operands:

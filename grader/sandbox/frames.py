@@ -12,9 +12,9 @@ _LENGTH = struct.Struct("<I")
 _AT_ONCE = 1 << 20
 
 TimeLeft = Callable[[], float]
-"""A function that returns how many seconds to wait before it is called again.
+"""A function that returns the number of seconds to wait. After this time, call it again.
 
-It raises TimeoutError when the time is over.
+It raises TimeoutError when the time limit is reached.
 """
 
 

@@ -64,7 +64,7 @@ def readable_paths(secret: Iterable[str], wanted: Iterable[str] = ()) -> tuple[s
         wanted: folders that must be readable in addition to Python's folders.
     """
     hidden = [Path(s).resolve() for s in secret]
-    # A file that the system reads when it loads a library, and devices that store no data.
+    # The system reads the first file when it loads a library. The devices store no data.
     paths = {"/etc/ld.so.cache", "/dev/null", "/dev/zero", "/dev/urandom"}
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     for folder in {*folders, *wanted, *_library_folders()}:
@@ -85,7 +85,8 @@ def _library_folders() -> set[str]:
 def _without(path: Path, hidden: list[Path]) -> list[Path]:
     """Return the paths to allow instead of `path`, so that no path in `hidden` is allowed.
 
-    This is `path` itself, unless it contains a hidden path or is in a hidden folder.
+    If `path` contains no hidden path, return only `path`. If `path` is hidden or is in a hidden
+    folder, return an empty list.
     """
     if any(path.is_relative_to(secret) for secret in hidden):
         return []

@@ -96,8 +96,8 @@ def load_compiler() -> None:
     """Load the modules of torch's compiler, which takes nearly as long as loading torch.
 
     The meta device and the optimizers need these modules, even if nothing is compiled. A worker
-    could not load them later, because they contain forbidden functions. The modules in `_LATE` are
-    loaded here for the same reason, in a tenth of a second.
+    could not load them later, because they contain forbidden functions. For the same reason,
+    this function loads the modules in `_LATE`, which takes a tenth of a second.
     """
     torch.ones(2, 2, device="meta", dtype=torch.bool).tril()
     with suppress(Exception):  # not every version of torch has this module
@@ -202,7 +202,7 @@ class PreforkServer:
             channel: the descriptor on which the new server receives requests.
         """
         if request["load"]:
-            recording.load_code(request["load"][0])  # here, because all servers with tests need it
+            recording.load_code(request["load"][0])  # all servers with tests need it
         parent = os.getpid()
         process = os.fork()
         if process:

@@ -75,7 +75,7 @@ class Recorder:
         except OSError:
             raise self._failure() from None
         self._stopwatch = Stopwatch(process.pid)
-        self._unread = 0.0  # seconds of wall time since the stopwatch was read
+        self._unread = 0.0  # seconds of waiting since the stopwatch was last read
 
     def receive(self, time_limit: float | None = None) -> tuple[bytes, float]:
         """Return the next message, and the wall time until it arrived, in seconds.

@@ -141,7 +141,7 @@ def _program(machine: _Machine) -> list[_Instruction]:
 
 
 def _argument_in(position: int, values: Iterable[int]) -> list[_Instruction]:
-    """Return instructions that allow a call if an argument is in `values`, and refuse others."""
+    """Return instructions that allow a call if an argument is in `values`, or else refuse it."""
     checks = [(_LOAD, 0, 0, _high(position)), (_EQUAL, 1, 0, 0), _REFUSED]
     checks += [(_LOAD, 0, 0, _low(position))]
     for value in values:

@@ -159,7 +159,7 @@ class _WorkerKind(NamedTuple):
     def origin(self) -> _WorkerKind:
         """The kind of the server from which a server of this kind is forked.
 
-        Functions are removed in the last fork, after code was loaded.
+        Each fork adds one step. The order is: load the compiler, load other code, remove functions.
         """
         if self.forbidden:
             return self._replace(forbidden=())

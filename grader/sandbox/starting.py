@@ -9,9 +9,9 @@ interpreter. This works on Linux only; `template` explains what each process inh
 works on all systems: it starts a trusted process in a separate interpreter, without a prefork
 server.
 
-A clean interpreter inherits nothing from the process that starts it. All student code runs in forks
-of a clean interpreter. This module does not import torch, so a command can use it without loading
-torch.
+A clean interpreter inherits nothing from the process that starts it. In grading, student code runs
+only in clean interpreters and in forks of them. This module does not import torch, so a command can
+use it without loading torch.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ class _Template:
         """Respond to requests until the connection closes, and return the function to call next.
 
         In a forked process, return at once with the function that this process must call. The
-        caller calls it, so that student code in later forks can't find a frame of this class.
+        caller then calls the function, so that student code in later forks can't find a frame of
+        this class.
         """
         while True:
             try:
@@ -101,7 +102,7 @@ class _Template:
         """Fork a trusted process, and a prefork server if requested.
 
         Returns:
-            In a fork, the function that the fork must call. In this process, None.
+            In a forked process, the function that it must call. In the template process, None.
         """
         template = os.getpid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -165,7 +166,7 @@ def be_trusted_alone(channel: socket.socket, config: dict[str, Any]) -> None:
         channel: the connection to the command.
         config: the `parent` that started this process.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl-C, the command ends this process
     if sys.platform == "linux":
         die_with(config["parent"])
     _be_trusted(channel.detach(), None)
@@ -180,7 +181,7 @@ def _be_trusted(connection: int, prefork_server: socket.socket | None) -> None:
     sys.path[:] = setup["path"]
     sys.argv[:] = setup["arguments"]
     sys.dont_write_bytecode = setup["dont_write_bytecode"]
-    tempfile.tempdir = None  # tempfile must choose again, in this environment
+    tempfile.tempdir = None  # let tempfile choose a folder again, as TMPDIR may differ
     random.seed()  # otherwise a worker could predict the random numbers
     target, arguments = link.recv()
     function = pkgutil.resolve_name(target)

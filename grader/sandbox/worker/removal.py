@@ -46,7 +46,7 @@ ROADS = (
     ("_C._te", "lower"),  # has separate formulas
     ("_C._te", "TensorExprKernel"),
     ("_C._lazy_ts_backend", "_init"),  # a device whose operators are run elsewhere
-    # Compilers that fuse several operators of TorchScript, once enabled
+    # Functions that enable or run compilers, which fuse several operators of TorchScript
     ("_C", "_jit_set_llga_enabled"),
     ("_C", "_jit_set_texpr_fuser_enabled"),
     ("_C", "_jit_override_can_fuse_on_cpu"),
@@ -56,7 +56,7 @@ ROADS = (
     ("_C", "_jit_pass_fuse_tensorexprs"),
     ("_C", "_jit_pass_convert_frozen_ops_to_mkldnn"),
     ("_C", "_jit_pass_optimize_for_inference"),
-    # Programs of TorchScript with fused operators, which no source text can express
+    # Functions for graphs of TorchScript. A graph can contain fused operators; source code can't.
     ("_C", "parse_ir"),
     ("", "parse_ir"),
     ("_C", "_create_function_from_graph"),
@@ -218,7 +218,7 @@ _C_FUNCTIONS = (BuiltinFunctionType, MethodDescriptorType)
 
 def _library(space: str) -> Any:
     library = torch._C._dispatch_library("IMPL", space, "", __file__, 0)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # else its kernels are removed with it
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # freeing it would remove its kernels
     return library
 
 

@@ -131,7 +131,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _MOST_FOUND = 1000
 
 _PYTHONS = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
-_INSTALLED = "-packages" + os.sep  # such folders may be in Python's folder
+_INSTALLED = "-packages" + os.sep  # site-packages may be inside Python's folder
 
 
 class Attempts:
