@@ -44,8 +44,8 @@ class Submission:
     """The submission of one student or group.
 
     Attributes:
-        name: the unique name of the result files, without unsafe characters.
-        files: the files, by problem id.
+        name: the unique name that is used for the result files. It has no unsafe characters.
+        files: maps the id of each problem to its file.
         notes: sentences about the files, for example about a folder with a misspelt name.
         members: the ids of the students on the learning platform; empty without a platform.
         late: whether the platform reports the submission as late.
@@ -53,7 +53,7 @@ class Submission:
         identity: the student's id, which is the same in every run. If there is no id, it is `name`.
         full_name: the student's name according to the platform or the folder.
         handed_in_as: the name of the submitted folder or archive.
-        has_unknown_file: whether it contains a Python file for which the problem is unknown.
+        has_unknown_file: whether the submission contains a Python file of an unknown problem.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Submission:
         return any(file.source is not None for file in self.files.values())
 
     def only(self, ids: Iterable[str]) -> Submission:
-        """Return the submission with only the problems that have these ids."""
+        """Return a copy of the submission that contains only the problems with these ids."""
         return replace(self, files={id: self.files[id] for id in ids})
 
 
@@ -117,7 +117,8 @@ class Layout:
     """The unread submissions at a path.
 
     Attributes:
-        title: the kind of download, such as `Canvas download`. It is empty for other folders.
+        title: the kind of download, such as `Canvas download`. It is empty if the path contains no
+            download of a learning platform.
         submissions: the submissions, one for each student or group.
         unmatched: sentences about entries that match no student.
         notes: sentences about the whole download.
@@ -135,7 +136,8 @@ class Intake:
 
     Attributes:
         submissions: the submissions in the order in which they were found.
-        recognised: a line about the download of a learning platform. It is empty for other folders.
+        recognised: a line about the download of a learning platform. The list is empty if the path
+            contains no such download.
         unmatched: sentences about entries that belong to no student, or to more than one.
         without_problem: a hint if the problem of some files is unknown; otherwise empty.
     """

@@ -1,8 +1,8 @@
 """Choose identities and names of result files for submissions, and find submissions by name.
 
 The name of a result file depends only on the identity and the full name, never on other
-submissions. Two identities never share a file, even on a file system that ignores upper and lower
-case.
+submissions. Two identities never share a file, even on a file system that does not distinguish
+upper-case and lower-case letters.
 """
 
 from __future__ import annotations
@@ -81,11 +81,10 @@ def _sha256(identity: str) -> str:
 
 
 def make_unique(submissions: Sequence[Submission]) -> list[str]:
-    """Change equal identities so that each submission has a different one.
+    """Make identities unique, and return a sentence about each changed identity.
 
-    If several submissions have the same identity, the submission whose folder has this name keeps
-    the identity. If there is no such submission, the first one keeps it. Return a sentence about
-    each changed identity.
+    If several submissions have the same identity, one of them keeps it. This is the submission
+    whose folder has the identity as its name, or else the first submission.
     """
     sentences = []
     taken = {submission.identity for submission in submissions}
@@ -110,7 +109,9 @@ def make_unique(submissions: Sequence[Submission]) -> list[str]:
 
 
 def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[Submission]:
-    """Return the submissions with these names: identities, names of result files or full names.
+    """Return the submissions with these names.
+
+    A name may be of any kind that `named` accepts.
 
     Raises:
         UsageError: a name does not match exactly one submission.
@@ -120,9 +121,11 @@ def only_these(submissions: Sequence[Submission], names: Iterable[str]) -> list[
 
 
 def named(submissions: Iterable[Submission], name: str) -> list[Submission]:
-    """Return the submission with this identity, or else all submissions with this name.
+    """Return the submissions that match `name`.
 
-    If no name matches, compare `name` with numbers on the platform and ids in its gradebook.
+    Compare `name` with the identities. If none matches, compare it with the full names and the
+    names of result files. If none matches, compare it with the ids of the students on the platform
+    and in its gradebook.
     """
     name = unicodedata.normalize("NFC", name)
     submissions = list(submissions)

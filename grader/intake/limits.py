@@ -14,12 +14,12 @@ MAX_SOURCE_BYTES = 1_000_000
 """The maximum size of a problem.py in bytes. The reference solutions have about 3,000 bytes."""
 
 MAX_FILES = 50_000
-"""The maximum number of files and folders in a submission, without files that tools create."""
+"""The maximum number of files and folders in a submission. Files that tools create do not count."""
 
 MAX_ENTRIES = 200_000
-"""The maximum number of entries in a folder or archive.
+"""The maximum number of entries in one folder on disk, or in a whole archive.
 
-Some archives contain whole environments.
+The limit is high, because some archives contain a Python environment with thousands of files.
 """
 
 MAX_TOTAL_BYTES = 500_000_000
@@ -28,12 +28,15 @@ MAX_TOTAL_BYTES = 500_000_000
 MAX_SECONDS = 10.0
 """The maximum processor time for one archive in seconds.
 
-Usual archives take much less than a second. Archives at the other limits take three seconds: 500 MB
-in a tar.gz, or an environment with 50,000 files.
+Most archives take much less than a second. The largest allowed archives take three seconds, for
+example a tar.gz of 500 MB or an environment with 50,000 files.
 """
 
 MAX_DEPTH = 8
-"""The maximum depth of members: course/class/student/assignment/folder/problems/problem/file."""
+"""The maximum number of levels in a path.
+
+For example, course/class/student/assignment/folder/problems/problem/file has eight levels.
+"""
 
 MAX_NESTED_BYTES = 100_000_000
 """The maximum size in bytes of a student's archive, which is read into memory."""
@@ -59,7 +62,10 @@ class Budget:
         self.renew()
 
     def renew(self) -> None:
-        """Start a new budget for a nested archive, so that it doesn't affect other students."""
+        """Reset the budget before a nested archive is read.
+
+        Each student's archive has a budget of its own, so a large archive affects no other student.
+        """
         self._until = time.thread_time() + MAX_SECONDS
         self._spent = 0
 
@@ -80,7 +86,7 @@ class LimitedFile:
 
     Args:
         file: the file to read.
-        budget: the limits for all reads together.
+        budget: the limits for the sum of all reads.
         largest: the maximum number of bytes in a single read.
         seeks_by_reading: whether skipped bytes count as read, as in a compressed file.
     """

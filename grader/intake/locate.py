@@ -11,7 +11,7 @@ read. Paths from clear to unclear:
 - any other Python file.
 
 If two files have equally clear paths, neither is read. Archives are opened only if the folders
-do not contain all files.
+contain no file for some of the problems.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ _A_NOTEBOOK = f"A notebook is not graded. Copy the code from its cells to {SUBMI
 
 
 def bytes_to_read(parts: Sequence[str]) -> int:
-    """Return the maximum size in bytes at which a member of an archive is read; 0 to skip it.
+    """Return the maximum size in bytes at which a member of an archive is read.
+
+    Return 0 if the member is not read.
 
     Args:
         parts: the parts of the member's path.
@@ -92,7 +94,7 @@ def locate(folder: TreeEntry, problems: Problems, problem: str = "") -> LocatedF
     Args:
         folder: the submission.
         problems: the problems to search for.
-        problem: the problem that the name of the upload indicates.
+        problem: the problem that the name of the upload indicates, or "".
 
     Raises:
         Refused: the submission cannot be read.
@@ -143,13 +145,14 @@ class _PythonFile:
 
 @dataclass(frozen=True)
 class _Around:
-    """The folders around a file.
+    """The folders that contain a file.
 
     Attributes:
-        path: their path in messages.
-        folders: the names of the folders, without skipped outer folders.
-        problem: the problem that the folders indicate.
-        rank: a number to add to the rank of each file.
+        path: the path of the innermost folder, as it is shown in messages.
+        folders: the names of the folders from the outermost to the innermost. Skipped outer folders
+            are left out.
+        problem: the problem that the folders indicate, or "".
+        rank: a number that is added to the rank of each file in the folders.
     """
 
     path: str = ""
@@ -167,7 +170,7 @@ class _SubmittedFiles:
 
     Attributes:
         problems: the problems of the course.
-        candidates: the Python files that may be read.
+        candidates: the Python files from which the file of each problem is chosen.
         others: the paths of other files, without files that tools create.
         questions: questions about folders with a name similar to a problem's name.
         refused: maps the id of a problem to the reason why its folder cannot be read. The key ""
@@ -322,7 +325,7 @@ class _ClearestFile:
         return any(map(self.has_work, self.clearest(id)))
 
     def clearest(self, id: str) -> list[_PythonFile]:
-        """Return the files with the clearest path. Files with equal content count once.
+        """Return a problem's files with the clearest path. Of several equal files, return one.
 
         Stubs and empty files are returned only if the problem has no other file.
         """

@@ -24,11 +24,11 @@ _COLUMNS = ("found", "means")
 
 @dataclass(frozen=True)
 class Names:
-    """The meanings of names.
+    """The content of `names.csv`.
 
     Attributes:
-        problems: maps the name of a file or folder in a submission to the id of a problem.
-        people: maps an unknown name in the column `found` to the student in the column `means`.
+        problems: maps the unknown name of a file or folder to the id of its problem.
+        people: maps the unknown name of a student to the student in the column `means`.
     """
 
     problems: dict[str, str] = field(default_factory=dict)
@@ -36,10 +36,10 @@ class Names:
 
 
 def read_names(path: Path, problems: Iterable[str]) -> Names:
-    """Return the meanings of names in a file. The file need not exist.
+    """Read `names.csv`. Return an empty `Names` if the file does not exist.
 
     Args:
-        path: the file.
+        path: the path of `names.csv`.
         problems: the ids of the course's problems.
 
     Raises:
@@ -75,7 +75,7 @@ def _fault(name: str, meaning: str, *, is_problem: bool) -> str:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield the line number, the name and the meaning for each complete line."""
+    """Yield the number, the name and the meaning of each line in which both columns are filled."""
     if not path.is_file():
         return
     table = read_table(path, comments=False)

@@ -124,8 +124,8 @@ class OpenArchive:
         file: the bytes of the archive. The first bytes determine its format.
         wanted: returns the maximum size at which a member is read. If it returns 0, only the name
             of the member is kept.
-        nested: the number of levels of archives in a zip file that can be opened while `file` is
-            open.
+        nested: the number of levels of archives inside this archive that can be opened. They can be
+            opened only while `file` is open, and only if this archive is a zip file.
     """
 
     def __init__(self, file: BinaryIO, wanted: Wanted, nested: int) -> None:
@@ -177,9 +177,10 @@ class OpenArchive:
             around[name] = _twice(name) if name in around else self._entry(member)
 
     def _below(self, path: tuple[str, ...]) -> dict[str, TreeEntry] | None:
-        """Return the entries of a folder, by name. Create missing folders.
+        """Return a dictionary from names to the entries of the folder at `path`.
 
-        Return None if a file has the same path as one of the folders.
+        Folders on the path that are not in the tree yet are added. Return None if the archive
+        contains a file with the path of one of these folders.
         """
         if path not in self._folders:
             name, around = path[-1], self._below(path[:-1])

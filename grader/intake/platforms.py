@@ -1,8 +1,8 @@
 """Recognise downloads of learning platforms.
 
-Each entry of the table `PLATFORMS` describes a platform: how the names of files or folders indicate
-students. The only file that is read here is the platform's list of students. Files and folders that
-match no student are reported.
+Each entry of the table `PLATFORMS` describes how a platform indicates students by the names of
+files or folders. This module reads only the platform's list of students, not the students' files.
+Files and folders that match no student are reported.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LISTS = {METADATA: 100_000_000, SCORES: 5_000_000}
 """The names of the platforms' lists, and the maximum size of each file in bytes."""
 
 Listed = Mapping[str, UnreadSubmission]
-"""The submissions on a platform's list, by their key in the list. Their `folder` is not set yet."""
+"""Maps each key in a platform's list to a submission. The submission's `folder` is not set yet."""
 
 Upload = tuple[TreeEntry, re.Match[str]]
 """A file or folder of a download, and the match of its name with a pattern of the platform."""
@@ -72,7 +72,10 @@ def unmatched_file(name: str, known: Iterable[str] = ()) -> str:
 
 
 def _add_unmatched(layout: Layout, others: Iterable[TreeEntry]) -> Layout:
-    """Add the entries that match no student. Make each folder or archive a submission."""
+    """Add entries that match no student to a layout.
+
+    A plain file is only reported. Each other entry becomes a submission.
+    """
     names = [each.name for each in layout.submissions]
     for entry in others:
         if entry.is_plain_file:
@@ -89,11 +92,11 @@ class NamedUploads:
 
     Attributes:
         title: the name of a download in messages.
-        names: patterns for the names of entries. A download is recognised if more than half of its
-            entries match a pattern.
-        takes_folders: whether folders may match a pattern.
-        identity: a function that returns the identity of the student in a match.
-        submission: a function that returns the submission of one student.
+        names: patterns for the names of a download's entries. A download is recognised only if more
+            than half of its entries match a pattern.
+        takes_folders: whether the names of folders are compared with the patterns.
+        identity: a function that takes a match and returns the student's identity.
+        submission: a function that takes all uploads of one student and returns the submission.
     """
 
     title: str
@@ -140,7 +143,10 @@ class NamedUploads:
 
 
 def _are_repeated(uploads: Sequence[Upload]) -> bool:
-    """Return whether at least half of the attachments' numbers occur more than once."""
+    """Return whether at least half of the numbers of attachments occur more than once.
+
+    In a Canvas download, each attachment has a different number.
+    """
     fields = [match.groupdict() for _, match in uploads]
     numbers = Counter(each["attachment"] for each in fields if each.get("attachment"))
     return bool(numbers) and sum(n > 1 for n in numbers.values()) * 2 >= len(numbers)
@@ -153,8 +159,8 @@ class ListedFolders:
     Attributes:
         title: the name of a download in messages.
         list: the name of the file with the list.
-        folders: a function that maps keys in the list to folders of a download. If it is not a
-            download of the platform, the function returns no folders.
+        folders: a function that returns a dictionary from keys in the list to folders. For a folder
+            that is not a download of the platform, the dictionary is empty.
         read: a function that returns the submissions on the list. It may raise Refused.
         unlisted: a function that returns the submission for a key that is not on the list.
     """
@@ -284,9 +290,9 @@ def _versions(uploads: Sequence[Upload], problems: Problems) -> Mapping[str, Ver
 
 
 def _reuploads(name: str, versions: Versions) -> str:
-    """Return a sentence that names the newest version, which is the version that is read.
+    """Return a sentence about the version that is read, which is the newest version.
 
-    Return "" if there is only one version, and its name is unchanged.
+    Return "" if there is only one version and the platform did not change its name.
     """
     *older, newest = [quoted(name) for _, name in versions]
     if older:
@@ -364,7 +370,7 @@ def _typed_online(kind: str) -> str:
 
 # Gradescope: folders such as `submission_123/`. `submission_metadata.yml` lists their students.
 
-_MAX_YAML = 5_000_000  # enough for 20,000 students without their results
+_MAX_YAML = 5_000_000  # enough for 20,000 students if the results are left out
 _KEPT = ("  :submitters:", "  :created_at:")
 
 
@@ -430,8 +436,8 @@ def _submitter(person: Any) -> tuple[str, str, str]:
 
 
 # Classroom 50: a folder `<slug>_submissions_<time>` of cloned repositories, `<slug>-<user name>/`.
-# `scores.csv` contains the time of each submission. The number of a group belongs to another group
-# in the next assignment.
+# `scores.csv` contains the time of each submission. Groups are numbered anew in each
+# assignment, so a number does not identify a group.
 
 _CLONES = re.compile(r"(.+)_submissions_\d{4}(?:_\d\d){2}_T(?:_\d\d){3}")
 _GROUP = re.compile(r"group-\d+")
@@ -476,7 +482,7 @@ def on_github(user: str, time: str = "") -> UnreadSubmission:
 
 
 def _rows(content: bytes) -> list[dict[str, str]]:
-    """Return the cells of each line of a list, by the name of the column."""
+    """Return a dictionary from column names to cells for each line of a CSV list."""
     try:
         table = parse_table(content, "the list")
         if missing := [column for column in _NEEDED if column not in table.columns]:
@@ -521,7 +527,8 @@ def recognise(folder: TreeEntry, problems: Problems) -> Layout | None:
 def _possible_downloads(folder: TreeEntry) -> Iterator[TreeEntry]:
     """Yield the folder, then its only subfolder if there is one that can be read.
 
-    A `scores.csv` next to the subfolder is added to it. A list in the subfolder takes precedence.
+    A `scores.csv` next to the subfolder is added to the subfolder's entries. A `scores.csv` in the
+    subfolder takes precedence.
     """
     children = folder.children()
     yield virtual_folder(folder.name, children)

@@ -28,7 +28,7 @@ class Problems:
         known: the ids of all problems.
         only: the id of the only problem to search for; empty for all problems.
         by_name: maps the name of a file or folder in `names.csv` to the id of its problem.
-        stubs: maps the ids of problems to those problems whose stubs are known.
+        stubs: maps the id of each problem with a known stub to the problem.
     """
 
     known: tuple[str, ...]

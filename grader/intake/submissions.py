@@ -50,22 +50,23 @@ def read_submissions(
     only: Problem | None = None,
     problems_by_name: Mapping[str, str] | None = None,
 ) -> Intake:
-    """Read all submissions at a path. It contains a single submission or a class.
+    """Read all submissions at a path. The path contains a single submission or a class.
 
     Archives are read like folders. Downloads of learning platforms are recognised. In other
     folders, a single outer folder around a class, or around the content of an archive, is skipped.
 
     A folder that contains the folder or the file of a problem is one submission. If the folder also
     contains two or more submissions, it is a class. Every folder in a class counts as a submission,
-    so that no submission is lost. Files with code directly in a class are reported.
+    so that no submission is lost. Files with code that are in the class but in no student's folder
+    are reported.
 
     Optional problems without a file are left out of a submission. `only` is never left out.
 
     Args:
         path: the path that the instructor gave.
         course: the course with the problems to search for.
-        only: the only problem to search for; None for all problems. A `problem.py` whose path
-            indicates no problem then belongs to this problem.
+        only: the only problem to search for; None for all problems. If `only` is set, a
+            `problem.py` whose path indicates no problem belongs to this problem.
         problems_by_name: maps the name of a file or folder in a submission to a problem's id.
 
     Raises:
@@ -170,7 +171,7 @@ def _error(path: Path, fault: str, problems: Problems, hint: str = "") -> Submis
 
 
 def _layout(path: Path, folder: TreeEntry, problems: Problems) -> Layout:
-    # A file without a known problem must not hide a download, even if `only` is set.
+    # A download is recognised even if it contains a problem.py and `only` is set.
     if not _has_work(folder, problems, bare=False) and (layout := recognise(folder, problems)):
         return layout
     _require_folders(path, folder, problems)
@@ -210,7 +211,7 @@ def _require_folders(path: Path, folder: TreeEntry, problems: Problems) -> None:
 
 
 def _maybe_a_class(folder: TreeEntry, problems: Problems, name: str) -> list[str]:
-    """Return a hint if an archive contains only one folder, which may be a student's."""
+    """Return a hint if an archive contains only one folder, which could be one student's folder."""
     inside = [each for each in folder.children() if not is_minor(each.name)]
     if not folder.is_packed or len(inside) != 1 or inside[0].is_plain_file:
         return []
@@ -251,8 +252,8 @@ _SUBMITTED = (Kind.FOLDER, Kind.FILE, Kind.LINK)
 def _has_work(folder: TreeEntry, problems: Problems, *, bare: bool) -> bool:
     """Return whether a folder contains folders of problems, or files with the names of problems.
 
-    If `bare` is True, also accept a `problem.py` outside of a problem's folder, and the only Python
-    file in a folder without subfolders and archives.
+    If `bare` is True, also return True if the folder itself contains a `problem.py`, or if it
+    contains exactly one Python file and no subfolders or archives.
     """
     children = folder.children()
     code = _python_files(children)
@@ -362,8 +363,8 @@ def _with_times(file: StudentFile, unread: UnreadSubmission) -> StudentFile:
 def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
     """Return the problem that the name of the uploaded folder or archive indicates, or "".
 
-    The name of a folder, or an archive that has the student's name, indicates a problem only if the
-    name is the problem's id and only one problem is requested.
+    The name of a folder, or of an archive that is named after the student, counts only if it is the
+    id of a problem and only one problem is requested.
     """
     name = unread.folder.name
     stem = without_suffix(name)

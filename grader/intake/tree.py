@@ -15,7 +15,10 @@ IS_TWICE = "is in the archive more than once, so no version can be chosen"
 
 
 class Refused(Exception):  # noqa: N818  (it is not always an error)
-    """An entry can't be read. The message continues a sentence that begins with its name."""
+    """An entry can't be read.
+
+    The message is the rest of a sentence that begins with the entry's name.
+    """
 
     def sentence(self, subject: str) -> str:
         """Return a sentence that consists of `subject` and the message."""
@@ -50,9 +53,9 @@ class TreeEntry:
         fault: the reason why the entry can't be read, as the rest of a sentence; otherwise empty.
         is_packed: whether the entry is an archive or is in an archive.
         list_children: a function that returns the entries of a folder, in any order.
-        read_bytes: a function that returns the bytes of a regular file. Its argument is a limit.
-            For a longer file it returns more bytes than the limit.
-        nested: the number of levels of archives that can be opened. The first level is this entry.
+        read_bytes: a function that takes a limit and returns the bytes of a regular file. If the
+            file is longer than the limit, the result is longer than the limit too.
+        nested: the number of levels of archives that can be opened, including this entry.
     """
 
     name: str
@@ -145,5 +148,5 @@ def archive_suffix(name: str) -> str:
 
 
 def without_suffix(name: str) -> str:
-    """Return a name without its suffix if this is the suffix of an archive."""
+    """Return a name without the suffix of an archive. Return other names unchanged."""
     return name.removesuffix(archive_suffix(name))

@@ -97,7 +97,7 @@ class RunSummary:
         news: changes since the last run.
         outdated: maps the id of a problem with outdated marks to the names of the changed inputs.
         damaged: maps the name of a submission to the reason why its result file can't be read.
-        lost: the names of submissions with damaged result files that were not graded again.
+        lost: the names of submissions that have a damaged result file and were not graded again.
         messages: messages about names, replaced files and corrections.
         absent: students on the roster without a submission.
     """

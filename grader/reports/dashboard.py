@@ -30,7 +30,7 @@ class TestRow:
         title: the test's sentence.
         hidden: whether the test is hidden from students.
         tried: the number of students whose code ran and could be judged.
-        failed: the students among them who failed at least one case.
+        failed: the students who failed at least one of the test's parametrized cases.
     """
 
     __test__ = False
@@ -53,8 +53,8 @@ class ProblemRow:
 
     Attributes:
         id: the problem's id.
-        max: the largest maximum of all submissions. A submission has a smaller maximum if some of
-            its points by hand are missing.
+        max: the maximum points. If some points that are given by hand are missing, a submission
+            has a smaller maximum, so `max` is the largest maximum of all submissions.
         points: the points of each submission.
         shares: the points of each submission, divided by its maximum.
         full: the number of submissions with full points.
@@ -89,7 +89,7 @@ class Cell(NamedTuple):
 
     Attributes:
         text: the points, or "stub" or "-" if the problem was not attempted.
-        shade: the share of the points in steps from 0 to 5; empty if nothing was graded.
+        shade: a digit from 0 to 5, where 5 means all points; empty if nothing was graded.
         title: a longer text for the tooltip.
     """
 
@@ -148,7 +148,7 @@ def dashboard(
         results: the results of the whole class.
         problems: the ids of the required problems.
         identical: the groups of identical files.
-        optional: the problem ids of each optional part on the page, by part id.
+        optional: maps the id of each optional part on the page to the ids of its problems.
         facts: data in addition to the results.
     """
     facts = facts or ClassFacts()
@@ -206,7 +206,7 @@ def _numbers(
 
 
 def _tried(valid: Iterable[SubmissionResult]) -> dict[str, tuple[int, float]]:
-    """Return the number of students and their mean points in each optional part, by part id."""
+    """Map the id of each optional part to its number of students and their mean points."""
     points: dict[str, list[float]] = {}
     for result in valid:
         for id, part in result.optional.items():
@@ -261,7 +261,10 @@ def _tests(results: Sequence[SubmissionResult], who: Mapping[str, Person]) -> li
 
 
 def _ran(problem: ProblemResult) -> bool:
-    """Return whether the code ran. It did not run if all tests failed with the same message."""
+    """Return whether a problem's code ran.
+
+    It did not run if no function was attempted, or if all judged tests failed in the same way.
+    """
     return not problem.untouched and (problem.passed or not problem.ended_alike)
 
 
@@ -289,7 +292,7 @@ def _shares(results: Sequence[SubmissionResult]) -> Iterator[float]:
 
 
 def _distribution(shares: Iterable[float]) -> list[tuple[str, int]]:
-    """Return the number of submissions with 0-10 % of the points, 10-20 %, and so on."""
+    """Count the submissions with 0-10 % of the points, with 10-20 %, and so on."""
     counts = Counter(min(int(share * _BINS), _BINS - 1) for share in shares)
     width = 100 // _BINS
     return [(f"{n * width}-{(n + 1) * width} %", counts[n]) for n in range(_BINS)]

@@ -30,7 +30,7 @@ _NO_FILE = "your file could not be read"
 
 @dataclass(frozen=True)
 class FeedbackLine:
-    """The outcome of one test.
+    """The outcome of one test. A test has one or more parametrized cases.
 
     Attributes:
         title: the test's sentence.
@@ -108,7 +108,7 @@ def _section(problem: ProblemResult, policy: Policy) -> Section:
     hidden = [cases for cases in tests if cases[0].hidden]
     with_messages = policy is Policy.FULL
     visible = [_line(cases, problem, True) for cases in tests if not cases[0].hidden]
-    if problem.ended_alike:  # so show the message only once
+    if problem.ended_alike:  # the tests have the same message, so show it only once
         visible[1:] = [replace(each, message="") for each in visible[1:]]
         with_messages = with_messages and not visible
     return Section(

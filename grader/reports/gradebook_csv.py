@@ -41,7 +41,7 @@ def write_gradebook(
         results: the results of the whole class.
         problems: the ids of the required problems.
         path: the file, which is written atomically.
-        optional: the problem ids of each optional part to write, by part id.
+        optional: maps the id of each optional part to the ids of its problems.
         sections: maps the name of each submission to the student's section.
     """
     results, optional, sections = by_name(results), optional or {}, sections or {}
@@ -133,7 +133,7 @@ class Change:
 _GONE = "none"
 
 _MARKS = re.compile(r"\d\d-.*")
-"""Matches the names of the gradebook's columns with the marks of a problem."""
+"""Matches the name of a column that contains the marks of a problem, such as `01-name`."""
 
 
 def marks_gone(
@@ -147,8 +147,8 @@ def marks_gone(
     Args:
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
-        pending: the row and the column of each mark that is not graded yet in a dry run.
-        joined: maps the identity of a result to the row with which it is now combined.
+        pending: a (row, column) pair for each mark that is not graded yet in a dry run.
+        joined: maps the identity of a previous row to the name of the row that now includes it.
     """
     whys = {cell(who): f"combined with {other}" for who, other in (joined or {}).items()}
     there, faults = {*pending}, set()
@@ -175,14 +175,16 @@ def changes(
     pending: Collection[tuple[str, str]] = (),
     joined: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """Return the marks that differ from the previous gradebook. Put marks without a result last.
+    """Return the marks that differ from the previous gradebook.
+
+    Marks that no longer have a result come last.
 
     Args:
         previous: the rows of the previous gradebook, by identity.
         results: the results of the class.
         known: maps the name of each submission to its previous result.
-        pending: the row and the column of each mark that is not graded yet in a dry run.
-        joined: maps the identity of a result to the row with which it is now combined.
+        pending: a (row, column) pair for each mark that is not graded yet in a dry run.
+        joined: maps the identity of a previous row to the name of the row that now includes it.
     """
     changed = []
     results = by_name(results)

@@ -29,7 +29,8 @@ def results_json(result: SubmissionResult, policy: Policy) -> str:
     The points of tests are rounded separately, so their sum may differ from the score by 0.01.
 
     Args:
-        result: a result without an internal error. Gradescope would count such a result as zero.
+        result: the result. It must not contain an internal error, because Gradescope would count
+            the error as 0 points.
         policy: how much of the hidden tests is shown.
     """
     tests = [test for part in sections(result, policy) for test in _tests(part, policy)]

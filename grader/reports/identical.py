@@ -81,7 +81,8 @@ def identical_files(
     Args:
         results: the results of the whole class.
         sources: the graded files.
-        course_files: the contents of the course's correct files, by problem id and then by name.
+        course_files: maps the id of each problem to a dictionary, which maps the names of the
+            course's correct files to their contents.
     """
     results = by_name(results)
     who = people(results)

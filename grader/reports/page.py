@@ -33,7 +33,7 @@ def write_pages(pages: Iterable[tuple[str, str]], folder: Path) -> None:
     """Write pages to a folder, and remove all other pages from it.
 
     Args:
-        pages: the name of the submission and the HTML text, for each page.
+        pages: a (name of the submission, HTML text) pair for each page.
         folder: the folder for the pages. Unchanged pages are not written again.
 
     Raises:

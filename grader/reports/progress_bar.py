@@ -64,7 +64,7 @@ class ProgressLines(AbstractContextManager["ProgressLines"]):
         """Do nothing, because the written lines need not be removed."""
 
     def add_task(self, description: str, *, total: float | None) -> TaskID:
-        """Start the display of a run. `update` may set the total number of tasks later."""
+        """Start the display of a run. `update` can set the total number of tasks later."""
         self._what = description
         task = TaskID(0)
         self.update(task, total=total)
@@ -76,7 +76,7 @@ class ProgressLines(AbstractContextManager["ProgressLines"]):
         self._began = self._last_line = self._clock()
 
     def advance(self, task_id: TaskID) -> None:
-        """Add one finished task, and write a line if the last line is old enough."""
+        """Count a finished task. Write a line if the previous line is `EVERY_SECONDS` old."""
         self._done += 1
         now = self._clock()
         if now - self._last_line >= EVERY_SECONDS and self._done < self._total:

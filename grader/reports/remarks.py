@@ -35,8 +35,8 @@ class Remark:
 
     Attributes:
         text: the sentence.
-        lacking: the number of the problem whose file is missing, if this is the reason for the
-            sentence; otherwise empty.
+        lacking: the number of a problem, such as "03", if the sentence explains why the problem's
+            file is missing; otherwise empty.
     """
 
     text: str

@@ -50,11 +50,11 @@ class SourceView:
     def place_of(self, message: str, *more: str) -> SourcePlace | None:
         """Return the place in the file that a test is about, or None if it is unknown.
 
-        The place is the line whose number is in the message. Otherwise it is the first function or
-        class of the file that is named in the message's first line or in another text.
+        If the message contains a line number, return this line. Otherwise return the line of the
+        first function or class that is named in the message's first line or in `more`.
 
         Args:
-            message: the message of a test.
+            message: the message of the test.
             more: other texts of the test.
         """
         named = _LINE_NUMBER.search(message)

@@ -47,7 +47,7 @@ class Sources:
         return source if hashlib.sha256(source).hexdigest() == sha256 else None
 
     def keep_only(self, wanted: Iterable[str]) -> None:
-        """Remove all other files from the folder.
+        """Remove the files whose hashes are not in `wanted`.
 
         Args:
             wanted: the hashes of the files to keep.

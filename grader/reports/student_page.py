@@ -22,7 +22,7 @@ class TestView:
     """A failed test, or all tests of a problem if they failed with the same status and message.
 
     Attributes:
-        test: the first case that failed.
+        test: the first parametrized case that failed.
         failed: all cases that failed, in order.
         count: the number of cases.
         points: the points of all cases.

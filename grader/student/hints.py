@@ -57,7 +57,7 @@ def read_hints(problem: Problem) -> list[Hint]:
 
 
 def matching(problem: Problem, part: str) -> list[str]:
-    """Return the tasks with names that contain `part`. Case is ignored.
+    """Return the tasks with names that contain `part`, ignoring upper and lower case.
 
     Raises:
         UsageError: no task's name contains `part`.
@@ -95,8 +95,8 @@ def show(problem: Problem, level: int, tasks: Collection[str]) -> str:
 def named(problem: Problem, words: str) -> list[str]:
     """Return the tasks whose names occur in a text.
 
-    Most tasks are named after a function or class. A task for a part of a module has a name such as
-    "The constructor". The word `__init__` selects all tasks whose names start with "The".
+    Most tasks are named after a function or class. Others have a name such as "The constructor". If
+    the text contains `__init__`, return the tasks whose names start with "The", if there are any.
 
     Args:
         problem: the problem with the hints.

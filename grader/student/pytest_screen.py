@@ -106,7 +106,7 @@ def _readings(
 def _count_tests(reporter: pytest.TerminalReporter) -> None:
     """Change pytest's counters so that a test with several cases is counted only once."""
     worst = {}
-    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # a later category replaces an earlier one
+    for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):  # later is worse
         for report in filter(_is_of_problem, reporter.stats.get(category, [])):
             worst[_test_of(report)] = category, report
     for category in ("passed", NOT_WRITTEN, TO_LOOK_AT):

@@ -62,7 +62,7 @@ def problem_report(
     failure = failure_report(result, printed, reading=reading, in_full=in_full, width=width)
     lines += ["", failure or next_step(result)]
     if whole:
-        # Save a line if the report contains a failure, because screens are small.
+        # Leave out the blank line after a failure, because screens are small.
         blank = [] if wrong else [""]
         lines += [*blank, f"{shown(whole_points(result))} of {shown(result.max)} points."]
     if whole and left_out and result.passed:
@@ -109,11 +109,11 @@ def failure_report(
 
 
 def _last_lines(wrong: int, waiting: int, more: str, *, in_full: bool) -> list[str]:
-    """Return lines about the other tests, and the commands that show more.
+    """Return lines about the tests after the first failed test, and the commands that show more.
 
     Args:
         wrong: the number of other failed tests.
-        waiting: the number of tests that cannot be judged before this test passes.
+        waiting: the number of tests that cannot be judged before the first failed test passes.
         more: a text with the command that names the mistake, or "".
         in_full: whether all tests are shown already.
     """
@@ -204,7 +204,7 @@ def _failed(cases: list[TestResult]) -> list[TestResult]:
 
 
 def _is_blocked(cases: list[TestResult]) -> bool:
-    """Return whether a test failed, but none of its failed cases could be judged."""
+    """Return whether some of a test's cases failed, and none of the failed cases can be judged."""
     failed = _failed(cases)
     return bool(failed) and not any(test.is_judged for test in failed)
 
@@ -241,9 +241,9 @@ def _wrong_lines(
 
 
 def _without_mistake_name(message: str) -> str:
-    """Return a message without the name of a mistake, which the student should not see yet.
+    """Return a test's message without the name of a mistake, which is not shown yet.
 
-    Keep at most one line after the expected numbers.
+    If the message contains expected numbers, keep at most one line after them.
     """
     lines = message.replace(FITS, "The same mistake gives this.").splitlines()
     numbers = [place for place, line in enumerate(lines) if re.match(r" +expected ", line)]

@@ -47,7 +47,7 @@ class Screen:
         return self._with_lines(lines)
 
     def _with_lines(self, lines: list[str]) -> Screen:
-        """Return the screen with these lines of the hint, or of the text if there is no hint."""
+        """Return a screen with only these lines of the hint, or of the text if there is no hint."""
         cut = "\n".join([*lines, "... for more: uv run pytest"])
         return replace(self, hint=cut) if self.hint else replace(self, text=cut)
 

@@ -8,7 +8,7 @@ Before that, it imports only modules that no student's file can replace.
 import os
 import sys
 
-TYPE_CHECKING = False  # `typing` and `types` may be a student's files here
+TYPE_CHECKING = False  # a student's file could replace `typing` or `types`
 if TYPE_CHECKING:
     from types import TracebackType
 

@@ -31,10 +31,10 @@ class Reading:
     """The sentences that a student reads about the mistakes in one problem.
 
     Attributes:
-        sentences: sentences that name a mistake, and sentences from a test.
+        sentences: the sentence that names the mistake, and the sentences that come from a test.
         nudge: the question that replaces the name of a mistake, or "".
         withheld: whether the name of a mistake is not shown yet.
-        seen: the mistakes that count as seen from now on.
+        seen: the mistakes that count as seen after the student has read the sentences.
         more: a text with the command that shows a withheld name, or "".
     """
 
@@ -58,8 +58,8 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
 
     Args:
         result: the result of the problem.
-        before: the diagnoses that the student has seen. A mistake was seen if one of these
-            diagnoses contains all of its names.
+        before: the diagnoses that the student has already seen. A new diagnosis counts as seen if
+            one of them contains all of its names.
     """
     for sentence, mistake in _shown_diagnoses(result):
         if mistake and not any({*mistake} <= {*known} for known in before):
@@ -70,10 +70,10 @@ def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
 
 
 def _shown_diagnoses(result: ProblemResult) -> list[tuple[str, MistakeNames]]:
-    """Return (sentence, names of mistakes) pairs: all from tests, and one about a mistake.
+    """Return the diagnoses to show, as (sentence, names of mistakes) pairs.
 
-    The mistake explains the first failed test. A second mistake is not reported until this one is
-    fixed, so that the student reads only one question.
+    They are all sentences from tests, and one sentence about the mistake that explains the first
+    failed test. No second mistake is shown, so that the student reads only one question.
     """
     first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
     names = set(first.diagnosis) if first else set()

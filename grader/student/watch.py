@@ -58,7 +58,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Unwatched:
-    """Event: files can't be watched any longer, for this reason."""
+    """Event: files can't be watched any longer. `reason` explains why."""
 
     reason: str
 

@@ -38,7 +38,7 @@ _SEED = 20
 
 _OPTIONS = ["-x", "--import-mode=importlib", "-o", "addopts=", "-p", "no:cacheprovider"]
 _OPTIONS += ["-p", "no:unraisableexception"]
-"""pytest's options. The last one disables a plugin that slowly collects garbage after each run."""
+"""pytest's options. `no:unraisableexception` disables a slow garbage collection after each run."""
 
 _EXAMPLE = """\
 
@@ -54,7 +54,8 @@ class Failure:
     Attributes:
         message: the name of the failed test and pytest's message, or the reason why the test run
             stopped.
-        is_over: whether the test run stopped because of a time limit or an exit, not a failed test.
+        is_over: whether the test run was stopped by a time limit or an exit. It is False if a test
+            failed.
     """
 
     message: str
@@ -87,8 +88,7 @@ class BreakReport:
 
     Attributes:
         right: the number of correct files.
-        refused: the correct files on which the tests fail: a dictionary from names to first
-            failures.
+        refused: maps the name of each correct file on which the tests fail to the first failure.
         mistakes: the mistakes, those with the most forms first. The list is empty if the test run
             stopped early on a correct file.
     """
@@ -139,7 +139,7 @@ def break_problem(
         for name, source in track(right.items(), "correct files", console=console, transient=True):
             if failure := child.run(source):
                 refused[name] = failure
-                if failure.is_over:  # the next files would probably end the same way
+                if failure.is_over:  # the tests would probably stop on the next files too
                     return BreakReport(len(right), refused, [])
         for each in track(mistakes, "mistakes", console=console, transient=True):
             caught.setdefault(each.edit.when, []).append(child.run(each.source) is not None)
@@ -249,7 +249,7 @@ class _FileUnderTest:
             self.unreadable = _errors(report)[-1]
 
     def pytest_runtest_setup(self) -> None:
-        """Reset torch, and seed all random generators in the same way before each test."""
+        """Before each test, restore torch's default settings and set all random seeds."""
         random.seed(_SEED)
         numpy.random.seed(_SEED)
         torch.manual_seed(_SEED)
