@@ -54,10 +54,16 @@ OWN_TESTS = "test_mine.py"
 """The file in a problem's folder for tests that a student writes."""
 
 NAMES_MISTAKES = ("seen again", "at once")
-"""The choices for when a student's test run names a mistake. The first choice is the default."""
+"""The values of `name` in `course.toml`, which says when a test run names a student's mistake.
+
+The first value is the default.
+"""
 
 VALUES = ("torch", "numpy")
-"""The choices for the tensors of a course: torch or NumPy. The first choice is the default."""
+"""The values of `values` in `course.toml`: the library of the course's tensors.
+
+The first value is the default.
+"""
 
 _Minutes = Annotated[int, Meta(ge=0, le=100_000)]
 
@@ -118,7 +124,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"minutes should have the smaller number first, not {least}, {most}")
 
     def forbidden_where(self, names: Collection[str]) -> tuple[str, ...]:
-        """Return the functions that are forbidden in a test of these functions or classes."""
+        """Return the functions that are forbidden in tests of the functions and classes `names`."""
         further = [
             each for name, more in self.forbidden_in.items() if name in names for each in more
         ]
@@ -524,7 +530,9 @@ def use_course(root: Path) -> None:
 
 
 def command(words: str) -> str:
-    """Return a command line of the grader. It repeats the option `--course` of this process.
+    """Return a command line of the grader.
+
+    If this process was started with `--course`, the command line repeats this option.
 
     Args:
         words: the command and its arguments.

@@ -68,9 +68,9 @@ class Table:
         return [name.strip() for name in self.header.cells]
 
     def present(self, *names: str) -> list[int]:
-        """Return the index of the column for each name. Case is ignored.
+        """Return the index of the column for each name. Skip names without a column.
 
-        Names without a column are skipped.
+        Upper and lower case are not distinguished.
         """
         columns = [name.lower() for name in self.columns]
         return [columns.index(name.lower()) for name in names if name and name.lower() in columns]

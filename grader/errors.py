@@ -1,7 +1,7 @@
 """Exceptions, grouped by cause: the student's file, the instructor's input, the course, the grader.
 
-An error in a student's file becomes the status and the message of a test. Any other error ends the
-run, and no student gets a zero for it.
+An error in a student's file becomes the status and the message of a test. Other errors usually end
+the run. No student gets a zero for them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CannotWrite(OSError):  # noqa: N818  (the instructor reads it)
 
 
 class CourseError(Exception):
-    """A file of the course is invalid. The text names the file and the problem."""
+    """A file of the course is invalid. The text names the file and the reason."""
 
 
 class UsageError(CourseError):
@@ -79,9 +79,10 @@ class UsageError(CourseError):
 
 
 class InternalError(Exception):
-    """The grader itself failed. It is never a student's error.
+    """The grader itself failed. The student is never the cause.
 
     The sandbox raises it when it can't run student code. Grading raises it when the reference
-    solutions don't pass the tests on this machine, or when the workers of a cluster are lost. In a
-    test it leads to the status `internal`. Elsewhere it ends the run, and no mark is given.
+    solutions don't pass the tests on this machine, or when the workers of a cluster are lost. If a
+    test raises it, the test's status is `internal`. Otherwise it ends the run, and no mark is
+    given.
     """

@@ -62,7 +62,7 @@ def _require_replaceable(path: Path) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an `OSError` into a `CannotWrite` that names this path.
+    """In a `with` block, turn an `OSError` into a `CannotWrite` that names this path.
 
     Raises:
         CannotWrite: the system reported an error.

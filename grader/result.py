@@ -128,7 +128,7 @@ class TestResult:
 
     @property
     def is_judged(self) -> bool:
-        """Whether the test could be judged, so that its message does not start with `NOT_YET`."""
+        """Whether the test could be judged. If not, its message starts with `NOT_YET`."""
         return not self.message.startswith(NOT_YET)
 
     @property
@@ -143,13 +143,13 @@ class TestResult:
 
 
 WrongAnswers = dict[str, str]
-"""The wrong answers of one function or class to the probe: a short text for each question."""
+"""Maps questions of the probe to the wrong answers of one function or class, as short texts."""
 
 
 class Provenance(TypedDict, total=False):
-    """The inputs that a problem's marks depend on. Only `words` does not affect marks.
+    """The inputs from which a problem's result was computed.
 
-    If an input that affects marks changes, the problem is graded again.
+    All inputs except `words` affect marks. If one of these changes, the problem is graded again.
 
     Attributes:
         submission: the hash of the student's file, or the reason why there is no file.
@@ -199,10 +199,10 @@ class ProblemResult:
         tests: the results of the tests in the order of the test file. In a student's test run, the
             most informative failure is first.
         notes: sentences about the file itself, for example about a misspelled name.
-        diagnoses: sentences about the mistakes that explain the wrong answers. Some may come from
-            the first failed test, for example about a missing layer of a module.
-        mistakes: for each sentence in `diagnoses`, the names of the known mistakes; an empty list
-            if there are none.
+        diagnoses: sentences about the mistakes that explain the wrong answers. A sentence
+            can also come from the first failed test, for example about a missing layer of a module.
+        mistakes: a list for each sentence in `diagnoses`, with the names of the known mistakes that
+            the sentence describes. The list may be empty.
         repeated: whether the tests were run a second time, alone. This happens if a test takes too
             long, or its process is killed, while other submissions are graded at the same time.
         provenance: the inputs that the marks depend on.
@@ -249,7 +249,7 @@ class ProblemResult:
 
     @property
     def with_cases(self) -> list[list[TestResult]]:
-        """The results of the tests. Each list contains all cases of one test function."""
+        """The results, grouped by test function. A parametrized function has several results."""
         return [list(cases) for _, cases in groupby(self.tests, key=lambda test: test.name)]
 
     @property

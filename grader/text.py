@@ -93,14 +93,14 @@ def quoted(name: str) -> str:
 def lookalike_key(name: str) -> str:
     """Return a key that is equal for names that look the same.
 
-    The key ignores case, blanks, invisible format characters, and the different ways in which
-    Unicode encodes the same letter.
+    The key does not depend on upper and lower case, blanks, invisible format characters, or the way
+    in which Unicode encodes a letter.
     """
     letters = unicodedata.normalize("NFKC", name).casefold()
     return "".join(c for c in letters if unicodedata.category(c) not in {"Cf", "Zs", "Cc"})
 
 
-# These include the typographic minus, and wide and small forms, which some programs also accept.
+# Some programs also accept the typographic minus, and wide and small forms of these signs.
 _FORMULA = tuple("=+-@\u2212\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b")
 _JOINERS = "\u200c\u200d"  # invisible, but part of names in Persian and in Indian scripts
 

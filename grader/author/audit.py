@@ -2,8 +2,8 @@
 
 For every problem the audit runs the tests on the stub, the reference, the variants (`variants/`)
 and the mistakes (`mistakes.edits`). Some runs are repeated with other random numbers. The run of a
-mistake ends when the mistake's weight is confirmed, unless all tests are requested. A variant or
-mistake is probed only if `fingerprints.json` contains no valid answers for it.
+mistake ends when the mistake's weight is confirmed, unless all tests are requested. The probe runs
+on a variant or mistake only if `fingerprints.json` contains no valid answers for it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Audit:
     Attributes:
         outcomes: the outcome of each candidate.
         findings: the findings, a sentence each.
-        probed: the number of variants and mistakes that were probed, because `fingerprints.json`
-            contained no valid answers.
+        probed: the number of variants and mistakes on which the probe ran, because
+            `fingerprints.json` contained no valid answers for them.
         by_claims: for each problem id, the share of the points that are given for claims. A claim
             is a check that compares no value.
     """
@@ -56,7 +56,10 @@ class Audit:
         ]
 
     def summary(self) -> str:
-        """Return a line that counts caught and named mistakes, and correct files that failed."""
+        """Return a line with the main figures.
+
+        They are the numbers of caught mistakes, of named mistakes and of correct files that failed.
+        """
         mistakes = self.of(CandidateKind.MISTAKE)
         right = self.of(CandidateKind.SOLUTION) + self.of(CandidateKind.VARIANT)
         caught, named = sum(bool(m.caught_by) for m in mistakes), sum(m.named for m in mistakes)
@@ -93,7 +96,7 @@ def run_audit(
         CourseError: a `fingerprints.json` is damaged and `write_fingerprints` is false.
     """
     todo = list(candidates(course, problems))
-    # These are run last, because KeptAnswers needs the answers of the reference.
+    # Variants and mistakes run last, because KeptAnswers needs the answers of the reference.
     compared = (CandidateKind.VARIANT, CandidateKind.MISTAKE)
     first = [candidate for candidate in todo if candidate.kind not in compared]
     others = [candidate for kind in compared for candidate in todo if candidate.kind is kind]
@@ -169,9 +172,10 @@ def _unknown_functions(course: Course, problem: Problem) -> Iterator[str]:
 def _run_rare_tests(
     course: Course, outcomes: list[CandidateOutcome], each: Callable[..., Iterator[Any]], jobs: int
 ) -> None:
-    """Run each test that has caught no mistake yet on further mistakes, until it catches one.
+    """Run the tests that have caught no mistake yet on more mistakes.
 
-    This is necessary because the run of a mistake stops early, so that the test may not have run.
+    A test no longer runs after it has caught a mistake. This step is necessary because the runs of
+    most mistakes end early, often before such a test.
 
     Args:
         course: the course with the tests.
@@ -206,14 +210,14 @@ def _likely_caught_first(
     used: set[frozenset[str]],
     uses: Mapping[str, frozenset[str]],
 ) -> list[CandidateOutcome]:
-    """Sort mistakes so that those that a remaining test probably catches come first.
+    """Sort mistakes: first those that one of the remaining tests probably catches.
 
-    A test probably catches a mistake that another test of the same functions caught. The result
-    begins with one such mistake for each set of functions, then a second one for each set, and so
-    on.
+    A test probably catches a mistake if another test of the same functions caught it. The sets of
+    functions take turns: the result begins with one mistake for each set, followed by a second
+    mistake for each set.
 
     Args:
-        mistakes: the outcomes of mistakes, with the tests that caught them.
+        mistakes: the outcomes of mistakes, which contain the tests that caught them.
         used: the sets of functions and classes that the remaining tests use.
         uses: for each test id, the functions and classes that the test uses.
     """

@@ -29,7 +29,7 @@ class Conditions:
 
 
 def _conditions(number: int) -> Conditions:
-    """Return conditions with this seed. If it is odd, the tests run in reverse order."""
+    """Return conditions with the seed `number`. If it is odd, the tests run in reverse order."""
     return Conditions(number, reverse=number % 2 == 1)
 
 
@@ -38,7 +38,7 @@ OTHERS = (_conditions(1), _conditions(2), _conditions(3))
 """Additional conditions for test runs.
 
 The tests run on the reference under all of these conditions. If few tests catch a mistake, the
-tests also run on the mistake under the last condition.
+tests also run on the mistake under the last of these conditions.
 """
 
 

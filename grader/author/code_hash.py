@@ -1,4 +1,4 @@
-"""Hash Python code. The hash does not depend on comments, docstrings and layout."""
+"""Hash Python code. The hash does not depend on comments, docstrings or layout."""
 
 from __future__ import annotations
 

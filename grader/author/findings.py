@@ -79,7 +79,7 @@ def _unreadable(source: bytes) -> str:
 def _about_points(mistakes: list[CandidateOutcome], solution: CandidateOutcome) -> Iterator[str]:
     for mistake in mistakes:
         sentence = misplaced(mistake.weight, mistake.result, solution.uses)
-        if sentence and mistake.is_whole:  # a run stops early only if the weight is confirmed
+        if sentence and mistake.is_whole:  # incomplete runs have a confirmed weight
             yield f"mistake {mistake.candidate.name} {sentence}"
 
 

@@ -120,8 +120,8 @@ def _caught_by(outcome: CandidateOutcome, before: str) -> str:
 def _questions_hash(problem: Problem) -> str:
     """Return a hash of a problem's probe, the code that runs it, and the version of torch or NumPy.
 
-    Only the grader's modules in `diagnose` are hashed. If a change in another module affects
-    the answers, the reference's answers also change, and then no stored answer is used.
+    Of the grader, only modules in `diagnose` are hashed. A change in another module can also affect
+    the answers. Then the reference's answers change too, and no stored answer is used.
     """
     if not problem.probe_file.is_file():
         return ""
@@ -161,7 +161,10 @@ def fingerprints_of(
 
 
 def diagnosed(outcome: CandidateOutcome, known: Fingerprints) -> CandidateOutcome:
-    """Diagnose an outcome by these fingerprints, store the diagnosis in it, and return it."""
+    """Diagnose an outcome with the fingerprints in `known`.
+
+    The diagnosis is stored in the outcome, which is also returned.
+    """
     passed = {test.id for test in outcome.result.tests if test.status is Status.PASSED}
     evidence = diagnose(known, outcome.answers, passed)
     names = tuple(name for diagnosis in evidence for name in diagnosis.names)

@@ -1,4 +1,7 @@
-"""Check that a problem's tests reject wrong values, and run in a worker without expected values."""
+"""Check that a problem's tests reject wrong values, and work without the expected values.
+
+A worker does not know the expected values. Tests must give the same results there as at home.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from grader.run.unknown import UNKNOWN, without_oracles
 _VARIANT = CandidateKind.VARIANT
 
 _OTHERS = 3
-"""The approximate number of variants and mistakes that are run at home and in grading."""
+"""The tests run both at home and in a worker on about this many variants and mistakes."""
 
 CLAIMS_GIVE = 0.2
 """The largest share of a problem's points that may be given for claims.
@@ -99,7 +102,10 @@ def _by_claims(tests: Iterable[CollectedTest], reference: Path) -> float:
 
 
 def _some_candidates(course: Course, problem: Problem) -> dict[str, bytes]:
-    """Return the code of some variants and mistakes. An example of a key is "mistake no_scale"."""
+    """Return the code of some variants and mistakes.
+
+    The keys are kinds and names, such as "mistake no_scale".
+    """
     sources = {
         f"{each.kind} {each.name}": each.source
         for each in sorted(candidates(course, [problem]), key=lambda each: each.kind != _VARIANT)

@@ -35,7 +35,7 @@ _VALUES = {
         "equal": "np.array_equal",
     },
 }
-"""The texts of placeholders that depend on `values` in `course.toml`."""
+"""Maps each value of `values` in `course.toml` to the texts that replace placeholders."""
 
 
 def new_problem(course: Course, id: str, part: str = "") -> Problem:

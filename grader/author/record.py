@@ -47,8 +47,8 @@ class Record:
 
     Attributes:
         tests: for each test id, the points of the test.
-        candidates: for each kind and name, such as `mistake no_scale`, the results of the
-            candidate or submission.
+        candidates: the results of each candidate or submission. The keys are kinds and names, such
+            as `mistake no_scale`.
     """
 
     tests: dict[str, float] = field(default_factory=dict)

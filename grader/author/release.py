@@ -57,7 +57,7 @@ _NEEDS_SOLUTIONS = "grader.student.solved"
 """The subpackage of the grader that only a copy with solutions contains."""
 
 _PACKS = (".compare.bin", ".practice.bin")
-"""The names of files with solutions that earlier versions of the grader released."""
+"""Earlier versions of the grader released solutions in files with these names."""
 
 _HISTORY = (
     "The copy no longer has these solutions, but its git history keeps them. To hand out a copy "
@@ -79,8 +79,10 @@ class Release:
         parts: the ids of the parts of the course that the copy contains.
         written: the paths of the new or changed files.
         removed: the paths of files that were removed, because the release does not contain them.
-        kept: the paths of files that were not updated, because they were changed in the copy.
-        beside: the paths of the backups of changed files that were replaced.
+        kept: the paths of files that were not updated or removed, because they were changed in the
+            copy.
+        beside: the paths of backups. A file that was changed in the copy is backed up before it is
+            replaced.
         unlisted: the ids of the problems that the front page of the copy does not mention.
     """
 
@@ -164,7 +166,7 @@ def release(
     problems = [Path(path).parent.name for path in files if Path(path).name == SUBMISSION_FILE]
     unlisted = [id for id in problems if id not in page]
     done = Release(folder, new=earlier is None, parts=parts, unlisted=unlisted)
-    if done.new:  # so that another run can complete the copy after an interruption
+    if done.new:  # after an interruption, another run can complete the copy
         _write_manifest(folder, _Released({}, parts, extras))
     for path, content in files.items():
         _update_file(folder, path, content, before.get(path), done)
@@ -284,7 +286,7 @@ def _read_manifest(path: Path) -> _Released:
 def _options_from_files(files: Iterable[str]) -> Extras:
     """Derive the options of a copy from the names of its files.
 
-    The manifests of earlier versions of the grader contain no options.
+    This is necessary if an earlier version of the grader wrote the manifest without options.
     """
     names = {Path(path).name for path in files}
     return Extras(notebooks=NOTEBOOK in names)
@@ -301,7 +303,7 @@ def _hash_of(path: Path) -> str | None:
 
 
 def _sha256(content: bytes) -> str:
-    """Return a SHA-256 hash of the content, which does not depend on the kind of line endings."""
+    """Return a SHA-256 hash of the content. Windows and Unix line endings give the same hash."""
     return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
 
 

@@ -34,7 +34,9 @@ from grader.run.session import Session
 from grader.run.suite import Suite
 
 _FEW = 4
-"""A mistake that at most this many test cases caught is run again, in case it was caught by chance.
+"""If at most this many tests catch a mistake, the tests run on it again under other conditions.
+
+They could have caught the mistake by chance. Each parameter of a test function counts as a test.
 """
 
 _GARBAGE = 10_000
@@ -49,13 +51,13 @@ class CandidateOutcome:
         candidate: the candidate.
         result: the result under the candidate's conditions.
         answers: the candidate's answers to the problem's probe.
-        unsteady: the ids of tests with different statuses under different conditions. For a
-            mistake, a message if all tests pass under other conditions.
+        unsteady: the ids of tests whose status depends on the conditions. For a mistake, it instead
+            contains one message if all tests pass under other conditions.
         text: the texts for students about a mistake; empty for other kinds.
         weight: the weight of a mistake; empty for other kinds.
-        uses: for each test id, the functions and classes of the reference that the test uses;
+        uses: for the reference, maps each test id to the functions and classes that the test uses;
             empty for other candidates.
-        is_whole: whether all tests ran. The run of a mistake may stop earlier.
+        is_whole: whether all tests ran. The run of a mistake can end earlier.
     """
 
     candidate: Candidate
@@ -79,7 +81,7 @@ class CandidateOutcome:
 
     @property
     def named(self) -> bool:
-        """Whether the student's report names this mistake or a forbidden call."""
+        """Whether a student's report would name this mistake or a forbidden call."""
         by_rule = any(t.status is Status.FORBIDDEN for t in self.caught_by)
         return by_rule or any(self.candidate.name in t.diagnosis for t in self.caught_by)
 
@@ -196,7 +198,7 @@ def run(
     is_mistake = candidate.kind is CandidateKind.MISTAKE
     forbidden = is_mistake and _names_forbidden(candidate)
     watch = forbidden or not is_mistake
-    torch.set_num_threads(1)  # an earlier candidate may have changed it
+    torch.set_num_threads(1)  # an earlier candidate may have changed the number
     if answers is None:
         answers = _probe_answers(candidate, tests, watch=watch)
     watch = forbidden or candidate.kind is CandidateKind.SOLUTION
@@ -279,8 +281,9 @@ def _run_until_settled(
 
 
 _CAUGHT: dict[str, dict[str, int]] = {}
-"""For each problem id, the ids of the tests that caught mistakes in this process. A larger number
-means that the test caught a mistake more recently.
+"""For each problem id, maps the ids of tests that caught mistakes in this process to numbers.
+
+A test with a larger number caught a mistake more recently.
 """
 
 
@@ -379,7 +382,7 @@ def _more_conditions(candidate: Candidate, result: ProblemResult) -> tuple[Condi
     match candidate.kind:
         case CandidateKind.SOLUTION:
             return OTHERS
-        case CandidateKind.VARIANT if not result.passed:  # it may have failed by chance
+        case CandidateKind.VARIANT if not result.passed:  # the variant may have failed by chance
             return (USUAL,)
         case CandidateKind.MISTAKE if 0 < len(_caught(result)) <= _FEW:
             return OTHERS[-1:]
@@ -403,7 +406,7 @@ def _missed_by_chance(
     """Run the tests on a mistake again under other conditions.
 
     Return a set with a message if all tests pass, otherwise an empty set. To save time, the tests
-    that caught the mistake before are run first.
+    that caught the mistake under the usual conditions are run first.
 
     Args:
         candidate: the mistake.

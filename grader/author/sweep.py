@@ -47,11 +47,12 @@ _ALSO = {
     "layer_norm": {"layer_norm", "group_norm", "instance_norm", "batch_norm"},
     "MultiheadAttention": {"MultiheadAttention", "multi_head_attention_forward"},
 }
-"""A dictionary from names that `swept.py` reports to torch's functions with the same answers."""
+"""Maps a name in the results of `swept.py` to all functions of torch that give such answers."""
 
 Ways = dict[str, list[str]]
-"""A dictionary from the name of a function to its calls that return the same as a function that may
-be forbidden. For example, "softmax=(x)" means that the call with `x` returns the softmax of `x`.
+"""Maps the name of a function to calls that give the answers of a known function.
+
+For example, "softmax=(x)" means that the call with `x` returns the softmax of `x`.
 """
 
 
@@ -87,7 +88,7 @@ def sweep_findings(
         id: [text for names in of_one for left in shares for text in left.get(names, [])]
         for id, of_one in todo.items()
     }
-    if write and all(shares):  # an empty share means that there is no sandbox
+    if write and all(shares):  # a share is empty if there is no sandbox
         clean = {id: rests_on[id] for id, sentences in found.items() if not sentences}
         write_whole(record, json.dumps(kept | clean, indent=1, sort_keys=True) + "\n")
     return [f"{id}: {sentence}" for id, sentences in found.items() for sentence in sentences]
@@ -155,7 +156,9 @@ def answering(
     forbidden: tuple[str, ...] = (),
     watched: tuple[str, ...] = (),
 ) -> Ways:
-    """Call functions of torch. Return the calls with the same result as one in `answers_known`.
+    """Call functions of torch, and return the calls that give the answers of a known function.
+
+    The known functions are those in `answers_known` of `swept.py`, and attention.
 
     Args:
         sandbox: the sandbox in which the functions are called.

@@ -1,8 +1,8 @@
 """Call all functions of torch, and report those with the same answers as a forbidden function.
 
 `sweep.py` sends this file to a worker instead of a student's file. Therefore this file must not
-import the grader. The worker loads more modules of torch if a file mentions torch.compile, as this
-file does.
+import the grader. It mentions torch.compile, so the worker loads the modules of torch's compiler.
+Some functions of torch need them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PLACES = (
     *("torch._C._nn", "torch._C._special", "torch._refs.nn.functional"),
     *("torch.onnx.ops", "torch.ao.nn.quantizable"),
 )
-"""Modules with functions to call, in addition to the public modules that are not skipped."""
+"""Modules to search in addition to the public modules without a prefix in `APART`."""
 
 SPACES = ("aten", "prim", "quantized", "_quantized", "mkldnn")
 
@@ -87,7 +87,7 @@ TABLE = {n: ([k for k, _ in of], torch.stack([a for _, a in of])) for n, of in K
 
 
 def calls() -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Yield (label, positional arguments, keyword arguments) for calls of an unknown function."""
+    """Yield the calls to try on a function: (label, positional arguments, keyword arguments)."""
     eps = 1e-5
     yield "x", (X.clone(),), {}
     for dim in (-1, 0, (4,), (-1,)):
@@ -178,7 +178,7 @@ def _find(path: str) -> Any:
 
 
 def look(name: str) -> list[str]:
-    """Call an object with many arguments. Return the calls that gave a known function's result.
+    """Call an object with many arguments. Return the calls that give a known function's answers.
 
     For example, "softmax=(x)" means that the call with `x` returned softmax.
     """
@@ -235,7 +235,7 @@ def _tried(function: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def _tensors(answer: Any) -> Iterator[Tensor]:
-    """Convert the result of a call to dense tensors. It is a tensor or a collection of tensors."""
+    """Yield the tensors in the result of a call. Sparse tensors are converted to dense tensors."""
     parts = answer if isinstance(answer, (list, tuple)) else [answer]
     if type(answer).__module__.startswith("torch.distributions"):
         parts = [_tried(getattr, answer, name) for name in dir(answer) if name[0] != "_"]
@@ -269,9 +269,9 @@ def _answers_as(tensor: Tensor) -> set[str]:
 
 
 def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
-    """Return the name of the attention function that a function computes, or None.
+    """Return the name of torch's attention function that `function` imitates, or None.
 
-    Attention is recognized by these properties, which do not depend on its parameters:
+    Attention is recognized by properties that hold for any weights, such as these:
     - Reordering keys and values together does not change the result.
     - Reordering only the queries changes it.
     - If all rows of the values are equal, the result does not depend on the queries.
@@ -312,7 +312,7 @@ def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
 
 
 WATCH: list[Any] = [contextlib.nullcontext]
-"""A list with one function. It returns the context manager in which each call is made."""
+"""A list with one function, which creates a context manager for each call."""
 
 
 def watch(source: str, forbidden: list[str]) -> None:

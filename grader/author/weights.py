@@ -20,10 +20,10 @@ from grader.result import ProblemResult, Status, TestResult
 from grader.run.local_files import LocalFiles
 
 IDEA_KEEPS = 0.5
-"""The largest share of the points that a mistake may keep if it misses the problem's idea."""
+"""If a mistake misses the problem's idea, it keeps at most this share of the points."""
 
 FUNCTION_KEEPS = 0.2
-"""The largest share of a function's points that a mistake may keep if it misses its idea."""
+"""If a mistake misses a function's idea, it keeps at most this share of that function's points."""
 
 SLIP_LOSES = 0.2
 """The largest share of a problem's points, and of each function's points, that a slip may cost."""

@@ -54,7 +54,7 @@ def counting() -> Iterator[Cost]:
     """Count the cost of torch's operators in a `with` block, including backward passes."""
     allow_causal_masks()
     cost, fused = Cost(), torch.backends.cuda.flash_sdp_enabled()
-    # Otherwise attention is one operator, also on a CPU.
+    # Otherwise torch computes attention by one operator. This option also affects CPUs.
     torch.backends.cuda.enable_flash_sdp(False)
     try:
         with _CountedOperators(cost):

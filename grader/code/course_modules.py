@@ -84,7 +84,7 @@ def imported_names(source: bytes) -> tuple[str, ...]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nested statements, without their expressions, to save time."""
+    """Yield all statements in a node. Expressions are not searched, to save time."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
         for inner in getattr(node, name, ()):
             yield inner

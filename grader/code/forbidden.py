@@ -38,9 +38,9 @@ TORCH = os.path.dirname(torch.__file__) + os.sep
 _DECOMPOSITIONS = os.path.join(TORCH, "_decomp", "")
 """The folder of code that torch compiles when it first computes a forward-mode derivative."""
 
-# For each forbidden function, parts of names of functions and operators that reveal a call. Case is
-# ignored. torch has several kernels for attention. The plain kernel is detected only because it
-# calls `_safe_softmax`.
+# Maps each forbidden function to its traces. A trace is a part of the names of functions and
+# operators that reveal a call. Upper and lower case are not distinguished. torch has several
+# kernels for attention. The plain kernel is detected only because it calls `_safe_softmax`.
 _POINTWISE = ("linear_pointwise", "convolution_pointwise", "transpose_pointwise", "qconv")
 _REORDERED = ("mkldnn_reorder", "_reorder_linear", "_reorder_convolution", "_reorder_mkldnn")
 _TRACES = {
@@ -93,7 +93,7 @@ _TRACES = {
 
 
 _FOLDERS = {"optim": "/optim/"}
-"""For a name in `_TRACES`, the folder of torch in which all functions are forbidden."""
+"""Maps a name in `_TRACES` to a folder of torch. All functions in the folder are forbidden."""
 
 
 def without_compiler() -> None:
@@ -114,7 +114,7 @@ def allow_causal_masks() -> None:
     The class of these masks is a subclass of Tensor. Without this change, torch can't create such
     masks while a mode is active.
     """
-    module = sys.modules.get("torch.nn.attention.bias")  # do not import it: that takes a second
+    module = sys.modules.get("torch.nn.attention.bias")  # an import would take a second
     if module is None or "__new__" in vars(module.CausalBias):
         return
 
@@ -140,8 +140,7 @@ class ForbiddenNames(dict[str, str | None]):
 
     Attributes:
         traces: for each trace in lower case, its forbidden function.
-        folders: for each folder of torch in which all functions are forbidden, the name of the
-            forbidden function.
+        folders: maps a folder of torch to the name in `names` that forbids all functions in it.
 
     Raises:
         KeyError: `names` contains an unknown name.
@@ -228,10 +227,12 @@ def _modules_of_torch(modules: int) -> int:
 def _functions_by_now(
     names: tuple[str, ...], modules: int
 ) -> tuple[tuple[FunctionType, str | None], ...]:
-    """Return (function of torch, name of the forbidden function) pairs.
+    """Return the loaded Python functions of torch that are forbidden.
+
+    Each function is paired with the name in `names` that forbids it.
 
     Args:
-        names: the forbidden functions.
+        names: the names of the forbidden functions.
         modules: the number of loaded modules of torch, as a part of the cache key.
     """
     forbidden_names = _forbidden_names(names)
@@ -257,8 +258,8 @@ class Guard:
 
     Args:
         names: the forbidden functions, each a key of `_TRACES`.
-        may_differentiate: returns whether the running code may use autograd although it is
-            forbidden, because tests use autograd to compute expected values.
+        may_differentiate: returns True while the running code may use autograd, although autograd
+            is forbidden. For example, tests use autograd to compute expected values.
 
     Attributes:
         called: the name of the first forbidden function that was called, or None. The name is kept
@@ -315,9 +316,10 @@ class Guard:
                 function.__code__, function.__kwdefaults__ = code, defaults
 
     def _refusal(self, function: FunctionType, name: str | None) -> Callable[..., Any]:
-        """Return a function that replaces `function`.
+        """Return a replacement for `function`.
 
-        If the call is forbidden, it raises ForbiddenCall. Otherwise it runs the original code.
+        The replacement raises ForbiddenCall if the call is forbidden. Otherwise it runs the code of
+        `function`.
         """
         code, defaults = function.__code__, function.__kwdefaults__
 

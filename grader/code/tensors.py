@@ -69,8 +69,9 @@ class Results:
     def add(self, result: Any) -> None:
         """Add the result of a call.
 
-        Results may share memory, for example if they are parts of one cached mask. The memory is
-        overwritten if torch's count of the writes to it has changed since the earlier result.
+        Results may share memory, for example if they are parts of one cached mask. torch counts the
+        writes to a tensor's memory. If the count has changed since an earlier result in the same
+        memory, that result was overwritten.
         """
         self.found.append(result)
         if type(result) not in (Tensor, nn.Parameter):  # a subclass may return anything
@@ -85,8 +86,8 @@ class Results:
 
 # Numbers of options in the C library's malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-# The first size is larger than all tensors of a test. The second is for C libraries that refuse
-# the first.
+# The first size is larger than all tensors of a test. The second size is used if the C library
+# refuses the first.
 _KEPT_BYTES, _KEPT_AT_LEAST = 1 << 29, 1 << 25
 
 

@@ -26,10 +26,10 @@ For comparison, the slowest test takes less than a second.
 """
 
 NO_END = "Your code did not finish in time."
-"""The student's message about code that exceeded its time limit."""
+"""The message for a student whose code exceeded its time limit."""
 
 NO_END_OF_FILE = "problem.py does not finish while it is being imported."
-"""The student's message about a file that exceeded the time limit while it was imported."""
+"""The message for a student whose file exceeded the time limit while it was imported."""
 
 WALL_FACTOR = 20
 """The maximum ratio of wall time to the limit on charged time."""
@@ -61,9 +61,9 @@ class Stopwatch:
     def seconds(self, wall: float) -> float:
         """Return the charged time since the start in seconds.
 
-        It is wall time without the time in which threads waited for a processor, but at least the
-        longest run time of a thread. If the system doesn't report these times, or the process has
-        ended, return `wall`.
+        This is wall time without the time in which threads waited for a processor. It is at least
+        the run time of the thread that ran longest. If the system doesn't report these times, or
+        the process has ended, return `wall`.
 
         Args:
             wall: the wall time since the start in seconds.
@@ -108,7 +108,8 @@ class Limit:
     Args:
         seconds: the limit on charged time.
         stopwatch: the stopwatch that measures charged time.
-        before: the wall time since the start of the stopwatch, in seconds.
+        before: the wall time in seconds between the start of the stopwatch and the creation of
+            this limit.
     """
 
     def __init__(self, seconds: float, stopwatch: Stopwatch, before: float = 0.0) -> None:
@@ -116,7 +117,7 @@ class Limit:
         self._stopwatch = stopwatch
         self._before = before
         self._started = time.monotonic()
-        self._check_at = seconds  # the limit can't be exceeded earlier
+        self._check_at = seconds  # reading the stopwatch earlier would be slow
 
     @property
     def wall(self) -> float:
@@ -207,7 +208,7 @@ def _second_thread(limit: Limit) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        watcher.join()  # an exception from the thread is raised here at the latest
+        watcher.join()  # if the watcher raised DoesNotEnd, it arrives here at the latest
 
 
 def _is_debugging(trace: object = None) -> bool:
