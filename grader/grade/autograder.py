@@ -34,10 +34,10 @@ _COURSE = (
     "problems/*.py",
     "problems/shared/**/*.py",
 )
-"""Patterns of the files in the archive that do not belong to a single problem."""
+"""Patterns of the files that every archive contains."""
 
 _PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py", "solutions/{id}/salt.txt")
-"""Patterns of the files in the archive for each problem that is graded."""
+"""Patterns of the files that the archive contains for each problem that it grades."""
 
 _NOT_HERE = b"# The tests of this problem are not in this autograder.\n"
 """The content of the test file of each problem that is not graded.
@@ -145,7 +145,7 @@ def _course_files(course: Course, graded: Sequence[Problem]) -> dict[str, bytes]
 def _constraints(course: Course) -> str:
     """Return the package versions in `uv.lock` as constraints for pip.
 
-    The constraints also match the CPU build of torch, which the lock file does not list.
+    The CPU build of torch also satisfies the constraints, although the lock file does not list it.
 
     Raises:
         CourseError: `uv.lock` is missing or can't be read.
@@ -227,8 +227,9 @@ def grade_uploaded(
 
 
 def _wanted(graded: Sequence[Problem]) -> str:
-    """Return the names of the files to submit, as part of a sentence. Optional problems are named
-    only if all problems are optional.
+    """Return the names of the files to submit, separated by commas.
+
+    Files of optional problems are named only if all problems are optional.
     """
     counted = [each for each in graded if not each.part.optional]
     return ", ".join(f"{each.id}/{SUBMISSION_FILE}" for each in counted or graded)

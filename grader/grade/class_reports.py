@@ -25,7 +25,10 @@ from grader.result import Policy, Status, SubmissionResult
 _INDEX, _FEEDBACK, _STUDENTS = "index.html", "feedback", "instructor"
 REPORT_FOLDERS = (RESULTS, _FEEDBACK, _STUDENTS, SOURCES)
 REPORT_FILES = (_INDEX, GRADEBOOK)
-"""The files that a run writes. Before grading, the run checks that it can write them."""
+"""The files that a run writes directly into the folder of reports.
+
+Before grading, the run checks that it can write them.
+"""
 
 
 class ClassReports:
@@ -62,9 +65,9 @@ class ClassReports:
         return [id for id, part in self._parts.items() if not part.optional]
 
     def optional(self) -> dict[str, list[str]]:
-        """Return the optional parts that were attempted or requested.
+        """Map the ids of optional parts to the ids of their problems.
 
-        The dictionary contains the problem ids of each part, by part id.
+        A part is included if a student attempted one of its problems, or if the user requested it.
         """
         tried = {id for row in self._rows for id in row.optional}
         shown: dict[str, list[str]] = {}
@@ -108,10 +111,9 @@ class ClassReports:
         sources.keep_only(problem.sha256 for row in self._rows for problem in row.problems)
 
     def _correct_files(self) -> dict[str, dict[str, bytes]]:
-        """Return the contents of the reference solutions and of their variants.
+        """Map the id of each problem to the contents of its reference solution and its variants.
 
-        The keys are problem ids. Each value contains the content of each file, by the file's name
-        in reports.
+        Each value maps the names of these files in reports to their contents.
         """
         contents: dict[str, dict[str, bytes]] = {}
         for problem in self._course.problems():

@@ -33,7 +33,7 @@ class ClassRun(RunSummary):
     Attributes:
         results: the results of the whole class, graded now or kept from previous runs.
         problems: the ids of the required problems that have a result.
-        optional: the problem ids of each optional part in the reports, by part id.
+        optional: maps the id of each optional part in the reports to the ids of its problems.
     """
 
     results: list[SubmissionResult]
@@ -78,7 +78,7 @@ def grade_class(
             reported. None means True for two or more submissions, and False for one.
         part: the only part to grade; None for all parts. The reports show an optional part if
             `part` names it, or if a student attempted one of its problems.
-        people: the lines of `names.csv` about students, as a mapping from the column `found` to the
+        people: the students in `names.csv`. It maps the cells of the column `found` to those of the
             column `means`.
         book: the folder with the instructor's files. The default is the folder `book` next to
             `out`.
@@ -203,9 +203,9 @@ class _Keeper:
             self.results.append(result)
 
     def add(self, result: SubmissionResult, plan: Plan) -> None:
-        """Add the submission's kept problems to a new result, and write the result."""
+        """Combine a new result with the kept results of the submission, and write it."""
         if result.status == Status.INTERNAL:
-            # The next run grades these files again, and needs the time of their first submission.
+            # The next run grades these files again. It reads the times of their first submissions.
             result.problems = [*plan.kept.values(), *result.problems]
             result.identity, result.full_name = plan.submission.identity, plan.submission.full_name
         else:
@@ -220,7 +220,7 @@ class _Keeper:
         """Copy the instructor's adjustments from the gradebook rows to the saved results.
 
         Args:
-            same: assigns results to rows. A row may combine several results.
+            same: describes which results each row combines.
             rows: the results of the rows, with the adjustments.
         """
         of_row = {row.submission: row for row in rows}
@@ -245,11 +245,11 @@ def _with_adjustments(
 ) -> ProblemResult:
     """Return a problem's result with the adjustments from the gradebook row.
 
-    If another result counts for this problem in the row, return the result without adjustments.
+    If the row counts a different result for this problem, return the result without adjustments.
 
     Args:
         problem: the result of a problem.
-        counted: the results that the row counts, by problem id.
+        counted: maps problem ids to the results that the row counts.
     """
     now, without = counted.get(problem.id), replace(problem, adjustments=[])
     return now if now and replace(now, adjustments=[]) == without else without

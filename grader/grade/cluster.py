@@ -91,8 +91,7 @@ class _ClusterRun:
     """The data that a worker needs in addition to a submission.
 
     Attributes:
-        root: the course's folder. If it is None, a worker uses the course in which its grader is
-            installed.
+        root: the course's folder; None for the course that contains the worker's grader.
         settings: seed, limits and level of isolation.
         needed: the return value of `_versions` on the client's machine. It must be the same on
             the workers' machines.
@@ -200,7 +199,7 @@ _grading_lock = threading.Lock()
 def _grade(
     submission: Submission, run: _ClusterRun, seconds: float | None
 ) -> SubmissionResult | str:
-    """Grade one submission in a worker. `seconds` limits the total time of its code."""
+    """Grade one submission in a worker. `seconds` limits all calls of its code."""
     # Imported here, because it loads torch, which only workers need.
     from grader.grade.job import answer, memory_limit
 

@@ -183,7 +183,7 @@ def try_sandbox(prefork_server: socket.socket | None) -> None:
         SandboxError: the sandbox can't be started, or an attack succeeded. The message
             contains the reason.
     """
-    from grader.sandbox.sandbox import Sandbox  # here, because it loads torch
+    from grader.sandbox.sandbox import Sandbox  # imported here, because it loads torch
 
     with Sandbox(prefork_server=prefork_server):
         pass

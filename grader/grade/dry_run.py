@@ -31,7 +31,7 @@ class Forecast:
     Attributes:
         plans: the problems to grade and to keep, for each submission.
         kept: the results of the whole class, without the problems that a run would grade.
-        same: the results that belong to the same person.
+        same: describes which results belong to the same person.
         late: the (row name, problem id) pair of each late file.
         summary: the summary of the run.
     """
@@ -97,14 +97,14 @@ def _pending(
 def _final_messages(book: ClassBook, plans: Iterable[Plan]) -> list[str]:
     """Return the messages about the instructor's files.
 
-    If there are problems to grade, leave out messages that a problem has not been graded.
+    If the run would grade any problem, leave out the messages about ungraded problems.
     """
     temporary = book.ungraded if any(each.reasons for each in plans) else ()
     return [text for text in book.messages if text not in temporary]
 
 
 def _as_submitted(plan: Plan, result: SubmissionResult) -> SubmissionResult:
-    """Return a result that contains each submitted problem without tests, as if not graded yet."""
+    """Return an ungraded result, which contains the submitted problems without their tests."""
     added = [
         ProblemResult(id, file.sha256, late=file.late, handed_in=file.handed_in)
         for id, file in plan.submission.files.items()

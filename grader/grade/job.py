@@ -59,10 +59,10 @@ def serve(
                     submission, seconds = connection.recv()
                     connection.send(answer(submission, grader, seconds))
         except InternalError as error:
-            connection.recv()  # closing with an unread message could lose the reply
+            connection.recv()  # if this message stayed unread, the reply could be lost
             connection.send(str(error))
         except CourseError as error:
-            while True:  # a new process would fail in the same way
+            while True:  # no restart, because a new process would fail in the same way
                 connection.recv()
                 connection.send(str(error))
 
@@ -70,7 +70,7 @@ def serve(
 def limit_memory(size: int) -> None:
     """Limit the bytes that this process may allocate from now on. Linux only.
 
-    A test fails if judging a worker's message needs more memory.
+    If judging a worker's message needs more memory, the test fails.
     """
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[5])
@@ -102,7 +102,7 @@ def grader_for(
     prefork_server: socket.socket | None = None,
     needed: Collection[str] | None = None,
 ) -> Iterator[Grader]:
-    """Yield a grader of this course's submissions with a separate sandbox.
+    """Yield a grader that has its own sandbox.
 
     Args:
         course: the course with the tests.
@@ -115,12 +115,12 @@ def grader_for(
         InternalError: the sandbox can't be started.
         CourseError: a test file can't be run.
     """
-    torch.set_num_threads(1)  # other jobs use the other cores
+    torch.set_num_threads(1)  # leave the other cores to the other jobs
     with sandbox_for(settings, prefork_server) as sandbox:
         grader = Grader(course, settings, sandbox, needed)
         # Existing objects are used until the end, so exclude them from garbage collection.
         gc.freeze()
-        # Only now use a single core, because the tests were loaded on several cores.
+        # Do this after the tests were loaded, because loading is faster on several cores.
         if core is not None:
             sandbox.pin_to_core(core)
         yield grader

@@ -15,10 +15,10 @@ def assemble(
     grader_sha256: str,
     problems: list[ProblemResult],
 ) -> SubmissionResult:
-    """Return a submission's result with problems that this run or earlier runs graded.
+    """Combine the results of a submission's problems, from this run and earlier runs.
 
-    The level of isolation is the weakest level of all problems. The submission time of each problem
-    is the time of its file.
+    The combined result has the weakest level of isolation of this run and all problems. The
+    submission time of each problem is the time of its file.
     """
     problems = [_with_times(problem, submission) for problem in problems]
     levels = {settings.isolation, *(p.provenance.get("isolation") for p in problems)}
@@ -42,12 +42,11 @@ def _with_times(problem: ProblemResult, submission: Submission) -> ProblemResult
 
 
 def as_result(submission: Submission, answer: SubmissionResult | str) -> SubmissionResult:
-    """Return the result of a submission.
+    """Return the result of a submission. An error gives a result with the status `internal`.
 
     Args:
         submission: the submission.
-        answer: the result, which is returned unchanged. If the grader failed, `answer` is a
-            sentence about the error, and the returned result has the status `internal`.
+        answer: the result, or a sentence about an error of the grader.
     """
     if isinstance(answer, SubmissionResult):
         return answer

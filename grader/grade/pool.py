@@ -44,8 +44,9 @@ def grade_all(
     The reference solutions are graded together with the first submissions. No result is reported
     before the reference solutions have full marks.
 
-    Some failures may not be caused by the student's code, for example if a test took too long. Such
-    a problem is graded again at the end, when no other job runs. Then the second result counts.
+    A failure can have another cause than the student's code. For example, a test can take too long
+    because other jobs run. A problem with such a failure is graded again at the end, when no other
+    job runs. The second result counts.
 
     Args:
         submissions: the submissions, in any order. All problems in their `files` are graded.
@@ -59,7 +60,7 @@ def grade_all(
     """
     needed = {id for submission in submissions for id in submission.files}
     reference = reference_submission(course).only(needed)
-    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # _give takes the last
+    waiting = [*reversed(submissions[1:]), reference, *submissions[:1]]  # _give takes from the end
     doubtful: list[tuple[Submission, SubmissionResult, list[str]]] = []
     gate = _Gate(on_result)
     start = partial(_start, course, settings, needed)
@@ -119,7 +120,7 @@ class _Pool:
     start: Callable[[int | None], _Grading]
 
     def alive(self, job: _Grading) -> _Grading:
-        """Return the job, or a new job in its place if its process has ended."""
+        """Return the job. If its process has ended, replace it with a new job and return that."""
         if not job.process.is_alive():
             self.jobs[self.jobs.index(job)] = job = self.start(job.core)
         return job

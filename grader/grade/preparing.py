@@ -58,11 +58,11 @@ class Prepared:
         absent: the results of students who are not among the submissions.
         previous: the results of previous runs.
         gradebook: the rows of the last run's gradebook, by identity.
-        common: the provenance of each problem without the student's file, by problem id.
-        people: the lines of `names.csv` about students, as a mapping from the column `found` to the
+        common: maps the id of each problem to the provenance that all students share.
+        people: the students in `names.csv`. It maps the cells of the column `found` to those of the
             column `means`.
         is_whole: whether the submissions are the whole class.
-        about_files: sentences about the names of result files and about replaced files.
+        about_files: remarks on new names of result files, and on submissions that replace others.
     """
 
     plans: Sequence[Plan]
@@ -80,7 +80,7 @@ class Prepared:
         return {each.submission.name for each in self.plans}
 
     def rows_of(self, same: SamePeople) -> set[str]:
-        """Return the names of the gradebook rows that contain the submissions."""
+        """Return the names of the gradebook rows to which the submissions belong."""
         return {same.row_of.get(name, name) for name in self.names}
 
     def require_book(self, book: GradebookFolder, course: Course, settings: Settings) -> None:
@@ -122,12 +122,12 @@ class Prepared:
 
         Args:
             rows: the results of the whole class, with the adjustments from the instructor's files.
-            same: the results that belong in the same row of the gradebook.
+            same: describes which results each row combines.
             matched: the submissions of the class, matched with the roster.
             book: the instructor's files.
             about_book: remarks on the instructor's files.
             asked: questions to the instructor about corrections and names.
-            pending: the row and the column in the gradebook of each mark that is still missing.
+            pending: the gradebook's (row, column) pair of each mark that a run would add.
         """
         rows = sorted(rows, key=lambda row: row.submission)
         shown = [row.without_skipped() for row in rows]
@@ -206,11 +206,11 @@ def prepare(
 
 
 def _ungraded(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, ProblemResult]:
-    """Map the id of each problem to a result in which all current tests failed.
+    """Map the id of each problem to a placeholder for its result, in which all tests failed.
 
-    The results are used to check the instructor's corrections before grading. If no correction
-    names a test of a problem, its result contains only one test. The tests are loaded only if a
-    correction names a case of a parametrized test, because loading takes seconds.
+    The placeholders are used to check the instructor's corrections before grading. If no correction
+    names a test of a problem, its placeholder contains a single test. The tests are loaded only if
+    a correction names a case of a parametrized test, because loading takes seconds.
     """
     lines = [line for line in read_lines(book.folder, Correction) if line.test]
     results = {}
@@ -229,7 +229,7 @@ def _ungraded(problems: Sequence[Problem], book: GradebookFolder) -> dict[str, P
 
 
 def points_of_cases(_: object, problem: Problem) -> dict[str, float]:
-    """Map the id of each test case to its points.
+    """Map test ids to points. Each case of a parametrized test has a separate id.
 
     The function loads the tests, so it is called in a separate process.
     """
@@ -239,7 +239,7 @@ def points_of_cases(_: object, problem: Problem) -> dict[str, float]:
 
 
 def _points_of_tests(problem: Problem) -> dict[str, float]:
-    """Return the points of each test of a problem, by the test's name. Do not run the test file.
+    """Map the name of each test of a problem to its points, without running the test file.
 
     Raises:
         CourseError: the file is not valid Python.
@@ -269,8 +269,9 @@ def _points(decorator: ast.expr) -> float:
 def _requested(
     submissions: Iterable[Submission], course: Course, part: str | None
 ) -> list[Submission]:
-    """Return the submissions with only the problems of this part. Skip optional problems that were
-    not submitted.
+    """Return the submissions, with only the problems of `part` if it is given.
+
+    Optional problems that were not submitted are left out.
     """
     asked = {problem.id for problem in course.of_part(part)}
     optional = [problem for problem in course.problems() if problem.part.optional]

@@ -1,8 +1,8 @@
 """Read the results of previous runs, and decide which of them are still valid.
 
 A result lists the inputs of its marks (`provenance`): the student's file, the tests, the grader,
-the seed and so on. As long as these inputs are unchanged, the marks are kept. Incomplete files are
-ignored.
+the seed and so on. As long as these inputs are unchanged, the marks are kept. Files that a killed
+run left incomplete are ignored.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ class Previous:
     """The results of previous runs.
 
     Attributes:
-        results: maps names of submissions to readable results, one for each identity.
+        results: maps the name of a submission to its result, if the result can be read. No two
+            results have the same identity.
         damaged: maps the name of a submission to the reason why its result can't be read.
     """
 
@@ -97,7 +98,7 @@ class Previous:
     damaged: dict[str, str] = field(default_factory=dict)
 
     def of(self, submission: Submission) -> SubmissionResult | None:
-        """Return the previous result of a submission, or None. The identities must be equal."""
+        """Return the result with the name and the identity of `submission`, or None."""
         result = self.results.get(submission.name)
         return result if result and result.who == submission.identity else None
 
@@ -178,10 +179,10 @@ def require_same_course(previous: Previous, course: Course, folder: Path) -> Non
 def named_as_before(
     submissions: Iterable[Submission], previous: Previous
 ) -> tuple[list[Submission], list[str]]:
-    """Return the submissions with the names of their previous results, and remarks.
+    """Give each submission the name of its previous result. Return the submissions and remarks.
 
-    If another student already uses the name of a new student, the new student gets a longer name
-    and a remark. Therefore no result file of another student is overwritten.
+    If the name of a new student already belongs to another student, the new student gets a longer
+    name, and a remark reports this. Therefore no result of another student is overwritten.
     """
     names = {result.who: name for name, result in previous.results.items()}
     taken = {name.lower() for name in names.values()}
@@ -217,7 +218,7 @@ class Plan:
     reasons: dict[str, str] = field(default_factory=dict)
 
     def with_ungraded(self, ungraded: Mapping[str, ProblemResult]) -> list[ProblemResult]:
-        """Return the kept results, and the results in `ungraded` of the problems to grade."""
+        """Return the kept results, and a placeholder from `ungraded` for each problem to grade."""
         files = self.submission.files
         new = [replace(ungraded[id], sha256=files[id].sha256) for id in self.reasons]
         return [*self.kept.values(), *new]
@@ -237,7 +238,7 @@ def plan(
     Args:
         submission: the submission.
         previous: the results of previous runs.
-        common: the current provenance of each problem without the student's file.
+        common: maps the id of each problem to the current provenance that all students share.
         fresh: whether to grade everything again.
     """
     result = previous.of(submission)
@@ -262,9 +263,9 @@ def plan(
 
 
 def about_replaced(plans: Iterable[Plan], previous: Previous) -> list[str]:
-    """Return a warning if several folders contain other files than in the previous run.
+    """Return a warning if the files in several folders have changed since the previous run.
 
-    In that case the folders may belong to another section with the same folder names.
+    Perhaps these folders belong to students of another section, and only their names are the same.
     """
     replaced = [
         quoted(each.submission.shown_name)
@@ -292,9 +293,9 @@ def _is_replaced(submission: Submission, previous: Previous) -> bool:
 
 
 def _as_first_seen(submission: Submission, known: Mapping[str, ProblemResult]) -> Submission:
-    """Return the submission. Give unchanged files the time of their first submission.
+    """Return the submission, in which each unchanged file has the time of its first submission.
 
-    Some platforms report only one time for a whole repository: the time of the last push.
+    Some platforms report the time of the last push for all files of a repository.
     """
     files = {
         id: _first_time(file, known[id]) if id in known and known[id].sha256 else file
@@ -324,7 +325,7 @@ def outdated(
 
     Args:
         results: the results of the whole class.
-        common: the current provenance of each problem without the student's file.
+        common: maps the id of each problem to the current provenance that all students share.
     """
     changed: dict[str, set[str]] = {id: set() for id in common}
     for problem in (p for result in results for p in result.problems if p.id in common):

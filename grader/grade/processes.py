@@ -1,7 +1,8 @@
 """Start the trusted processes of a run. They load the tests and torch; the command does not.
 
-With a sandbox, each process is forked from a process that has loaded torch, and has a prefork
-server. Without a sandbox, each process is a new interpreter and has no prefork server.
+With a sandbox, each process is forked from a template process that has loaded torch, and each
+process gets a prefork server. Without a sandbox, each process is a new interpreter, and there is no
+prefork server.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class Process(Protocol):
 
 
 Start = Callable[..., tuple[Process, Connection]]
-"""Starts a process that calls a function, and returns the process and a connection to it.
+"""A callable that starts a process, and returns the process and a connection to it.
 
-The first argument is the name of the function as `package.module:function`, so that this process
-need not import modules that load torch. The function receives a connection to this process, a
-connection to a prefork server or None, and then the remaining arguments.
+The first argument names a function as `package.module:function`. The new process calls it. The
+caller need not import its module, which may load torch. The function receives a connection to the
+caller, a connection to a prefork server or None, and then the remaining arguments.
 """
 
 

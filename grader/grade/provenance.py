@@ -42,10 +42,11 @@ def code_sha256() -> str:
 
 
 def tests_sha256(course: Course, problem: Problem) -> str:
-    """Return a hash of a problem's tests, probe and solution, and of their modules and data.
+    """Return a hash of the course's files and settings on which a problem's results depend.
 
-    Marks do not depend on the probe, but diagnoses do. The catalogue of mistakes has a separate
-    hash, `words_sha256`, because new names of mistakes can be added to a result without grading.
+    These include the tests, the probe, the solution, imported modules and data. Marks do not depend
+    on the probe, but diagnoses do. The catalogue of mistakes has a separate hash, `words_sha256`,
+    because a changed catalogue does not require grading.
     """
     data = [path for path in problem.folder.glob("*.json") if path != problem.fingerprints]
     asked = [p.read_bytes() for p in (problem.test_file, problem.probe_file) if p.is_file()]
@@ -84,7 +85,7 @@ def _about_torch() -> dict[str, Any]:
 
 
 def common_provenance(course: Course, settings: Settings) -> dict[str, Provenance]:
-    """Map the id of each problem to its provenance without the student's file."""
+    """Map the id of each problem to the provenance that all students share."""
     same = Provenance(
         grader=code_sha256(),
         python=platform.python_version(),

@@ -45,10 +45,10 @@ _NOT_AGAIN = f"{SUBMISSION_FILE} can't be imported a second time."
 
 
 class _InWorkers:
-    """A session's loader that loads no file, because workers load the students' files."""
+    """The loader of a session in the trusted process. Only workers load students' files."""
 
     def __call__(self, problem: Problem, forbidden: tuple[str, ...]) -> NoReturn:
-        """Raise an error, because no student code may run in this process."""
+        """Raise an error, because student code must not run in the trusted process."""
         raise InternalError(f"a student's {problem.id} must not be loaded in the trusted process")
 
     def forget(self, problem: Problem) -> None:
@@ -107,7 +107,7 @@ class RecordedTests:
             session: the session to which the results are added. It contains the seed.
             problem: the problem.
             file: the student's file.
-            budget: the limits of the submission.
+            budget: the time that is left for the submission.
             wanted: the id or name of the only test to run; empty for all tests.
 
         Raises:
@@ -132,7 +132,7 @@ class RecordedTests:
         return run
 
     def expected(self, test: CollectedTest, seed: int) -> Expectation:
-        """Return the expected values of a test in runs with this seed."""
+        """Return the expected values of a test. They depend on the seed."""
         if (test, seed) not in self._expected:
             reference = OpenModule(test.tests.solution)
             session = Session(reference, hidden=True, seed=seed, watch=False, diagnose=False)
@@ -173,14 +173,14 @@ class Recording:
     """The state of a run of one problem's tests on one file.
 
     Attributes:
-        tests: the collected tests. This object starts workers and computes expected values.
+        tests: starts workers and computes expected values.
         session: the test session, with the seed.
         source: the content of the student's file.
-        budget: the limits of the submission.
+        budget: the time that is left for the submission.
         verdicts: the verdict and the seconds of each test that ran.
-        messages: the worker's message for each test, by test id. It is empty unless an instructor
-            replays a test.
-        tried: sentences about forbidden actions of the file while it was loaded.
+        messages: maps test ids to workers' messages. It is empty unless an instructor replays a
+            test.
+        tried: sentences about forbidden actions that the file tried while it was loaded.
         cannot_load: the verdict on all remaining tests if the file can't be loaded, or if too many
             tests reached the time limit; otherwise None.
         timeouts: the number of tests that reached the time limit.
@@ -232,7 +232,7 @@ class Recording:
 
     def all_of(self, tests: Iterable[CollectedTest]) -> None:
         """Run tests in workers. A worker runs only tests of the same `_kind`."""
-        by_worker = sorted(tests, key=_kind)  # keeps the order of the test file within a kind
+        by_worker = sorted(tests, key=_kind)  # stable: keeps the order within a kind
         for _, some in groupby(by_worker, key=_kind):
             self._all_of_a_kind([*some])
 
@@ -253,7 +253,7 @@ class Recording:
     def _in_one_worker(
         self, tests: list[CollectedTest]
     ) -> Iterator[tuple[CollectedTest, Verdict, float]]:
-        """Yield each test with its verdict and its seconds while the worker can be used."""
+        """Yield tests with their verdicts and seconds, as long as the worker can be used."""
         seed = self.session.seed
         try:
             recorder = self.tests.recorder(tests, seed, self.source, self.budget)

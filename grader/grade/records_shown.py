@@ -22,12 +22,14 @@ _SKIPPED = "skipped, because the code is slow"
 
 
 def records_shown(expected: Expectation, student: bytes, reference: bytes) -> str:
-    """Return a text with the call and both values of each check, up to the first wrong value.
+    """Return a text that shows each check: the call, the student's value and the reference's.
+
+    The text ends after the first wrong value.
 
     Args:
         expected: the expected values of the test.
-        student: the worker's message about the student's file. It may be invalid.
-        reference: the worker's message about the reference.
+        student: the message of the worker that ran the student's file. It may be invalid.
+        reference: the message of the worker that ran the reference.
     """
     theirs, right = _RecordReader(student), _RecordReader(reference)
     lines: list[str] = []

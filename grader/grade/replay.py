@@ -70,8 +70,8 @@ def replay(path: Path, test: str, course: Course, settings: Settings, out: Path)
 
     Args:
         path: the path of a submission, or the path of a class followed by a submission's name.
-        test: the name of a test. A problem and `/` may precede the name, and a case in brackets may
-            follow it.
+        test: the name of a test. It can begin with a problem and `/`, and end with a parametrized
+            case in brackets.
         course: the course with the test.
         settings: the limits. The seed and the level of isolation in it are used only if there is no
             graded result.

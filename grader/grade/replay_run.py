@@ -34,7 +34,7 @@ def run_again(
         prefork_server: the connection to this process's prefork server, if there is one.
         submission: the submission with the code.
         problem: the problem with the test.
-        test: the name of the test, or the id of a case.
+        test: the name of the test, or the id of one parametrized case.
         course: the course with the problem.
         settings: limits, seed and level of isolation.
 

@@ -1,6 +1,6 @@
-"""Grade a submission again if its code may not be the cause of a failure.
+"""Grade a submission again if something other than its code may have caused a failure.
 
-No other submission is graded at the same time. The failures are:
+Meanwhile no other submission is graded. These failures lead to a second attempt:
 
 - A test took too long while other submissions were graded at the same time.
 - A submission reached its first time limit, which is short so that slow code doesn't delay a class.

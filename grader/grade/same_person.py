@@ -26,8 +26,8 @@ from grader.text import cell, quoted
 def as_on_roster(submissions: Sequence[Submission], roster: Roster) -> list[Submission]:
     """Return the submissions with the full names from the roster.
 
-    A Moodle group on the roster gets an identity from its members, because Moodle's number of a
-    group identifies no participant.
+    A Moodle group on the roster gets an identity from its members, because the group's number on
+    Moodle identifies no student.
     """
     if not roster.entries:
         return [*submissions]
@@ -54,11 +54,11 @@ def _with_members(submission: Submission, roster: Roster) -> Submission:
 
 @dataclass(frozen=True)
 class SamePeople:
-    """The results that belong to the same person.
+    """Describes which results belong to the same person.
 
     Attributes:
-        row_of: maps the name of a result to the name of the row with which it is combined. It
-            contains only combined results.
+        row_of: maps the name of a result to the name of the row that includes it. Results with
+            their own row are left out.
         replaced: maps the name of a result to the ids of problems that no longer count in it,
             because the result of a larger group counts.
         also: maps the name of a row to other names and identities of the same person.
@@ -86,11 +86,11 @@ class SamePeople:
 def same_people(
     results: Iterable[SubmissionResult], people: Mapping[str, str], roster: Roster
 ) -> SamePeople:
-    """Return the results that belong to the same person according to `names.csv`.
+    """Determine which results belong to the same person according to `names.csv`.
 
     Args:
         results: the results of the whole class.
-        people: the lines of `names.csv` about students, as a mapping from the column `found` to the
+        people: the students in `names.csv`. It maps the cells of the column `found` to those of the
             column `means`.
         roster: the roster of the class.
 
@@ -101,7 +101,7 @@ def same_people(
     known = People([*by_name.values()], roster.match(map(author, by_name.values())), {})
 
     def rows_called(name: str) -> list[str]:
-        """Return the names of all rows to which a name may refer."""
+        """Return the names of all rows that a name matches."""
         return list(dict.fromkeys(_row(each.submission, row_of) for each in known.matches(name)))
 
     row_of: dict[str, str] = {}
@@ -159,7 +159,7 @@ def _overlap(results: Iterable[SubmissionResult]) -> bool:
 
 
 def _has_joined(old: SubmissionResult, new: SubmissionResult) -> bool:
-    """Return whether the group of `new` contains all members of the group of `old`, and others."""
+    """Return whether the group of `new` has all members of `old`'s group and at least one more."""
     return bool(old.members) and {*old.members} < {*new.members}
 
 
@@ -218,10 +218,10 @@ def suggested_lines(
 ) -> list[str]:
     """Suggest lines for `names.csv` about rows that may belong to the same person or group.
 
-    Moodle gives students new numbers in each assignment, and a student may use another folder. Two
-    rows belong to different people if both have a file for the same problem, or if both have a
-    current submission. There are two exceptions: a student who joined a group, and a student on the
-    roster whose account was renamed.
+    One person can have several rows, because Moodle uses new numbers in each assignment, and a
+    folder can be renamed. Two rows belong to different people if both have a file for the same
+    problem, or if both have a current submission. There are two exceptions: a student who joined a
+    group, and a student on the roster whose account was renamed.
 
     Args:
         rows: the rows of the whole class.

@@ -28,7 +28,7 @@ from grader.result import ProblemResult, Status, SubmissionResult, readable_name
 from grader.text import counted, quoted, some
 
 _TESTS_ALIKE = 0.5
-"""The smallest similarity to an unknown test name at which a known name is suggested."""
+"""A known test name is suggested for an unknown one if their similarity is not below this."""
 
 _MOST_LISTED = 8
 """The maximum number of tests or problems to list in a message."""
@@ -117,17 +117,17 @@ class ClassBook:
             raise UsageError("\n".join(self.wrong))
 
     def is_late(self, result: SubmissionResult, problem: ProblemResult) -> bool:
-        """Return whether a problem was late.
+        """Return whether the file of a problem was submitted late.
 
-        If its deadline or its submission time is unknown, use the platform's flag.
+        If the deadline or the submission time is unknown, return the platform's flag.
         """
         return self._policy.is_late(problem, self._extensions(result))
 
     def questions_about_new_files(self, before: Mapping[str, SubmissionResult]) -> list[str]:
-        """Return a question about each correction for a problem with a new file since the last run.
+        """Return a question about each correction of a file that has changed since the last run.
 
         Args:
-            before: maps the name of each submission to its row in the last run.
+            before: maps the name of each submission to its gradebook row in the last run.
         """
         return [
             f"{Correction.file}, line {line.number}: {result.shown_name} has submitted a new file "
@@ -146,7 +146,7 @@ class ClassBook:
         a correction that restores the earlier mark.
 
         Args:
-            before: maps the name of each submission to its row in the last run.
+            before: maps the name of each submission to its gradebook row in the last run.
         """
         messages = []
         for result, new, old in self._new_files(before):
@@ -166,7 +166,7 @@ class ClassBook:
     def _new_files(
         self, before: Mapping[str, SubmissionResult]
     ) -> Iterator[tuple[SubmissionResult, ProblemResult, ProblemResult]]:
-        """For each changed file, yield the submission and the problem's new and old results."""
+        """For each problem with a new file, yield the submission, the new and the old result."""
         for result in self.results:
             earlier = before.get(result.submission)
             of_problem = {problem.id: problem for problem in earlier.problems} if earlier else {}
@@ -183,7 +183,8 @@ class ClassBook:
         ]
         changes = corrected(problem, lines, self.wrong)
         points = max(0.0, total([problem.earned, *(each.points for each in changes)]))
-        if points and all(line.test for line in lines):  # a mark for the whole problem is final
+        # Lateness does not reduce a mark that a correction sets for the whole problem.
+        if points and all(line.test for line in lines):
             extensions = self._extensions(result)
             late = self._policy.deduction(problem, points, extensions)
             changes += [late] if late else []
@@ -198,7 +199,7 @@ class ClassBook:
         return self._policy.extended(self._own_extensions.get(result.submission, {}))
 
     def _by_person(self, lines: Iterable[Line]) -> dict[str, list[Line]]:
-        """Map each submission's name, and `*` for the whole class, to its valid lines."""
+        """Map submission names to their valid lines, and `*` to the lines for the whole class."""
         by_person: dict[str, list[Line]] = defaultdict(list)
         for line in lines:
             try:

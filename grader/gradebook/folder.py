@@ -52,15 +52,15 @@ class GradebookFolder:
         return read_roster(self.path(roster.FILE))
 
     def files_read(self) -> list[str]:
-        """Return a message that lists the existing files, or no message for an empty folder."""
+        """Return a message that lists the existing files. If there are none, return no message."""
         present = [name for name in FILES if self.path(name).exists()]
         return [f"The book: {self.folder} ({', '.join(present)})."] if present else []
 
     def files_unread(self, folder: Path) -> Iterator[str]:
-        """Yield a message for each file that is not read because of its folder or its name.
+        """Yield a message for each file with a misspelled name or in the wrong folder.
 
         Args:
-            folder: the folder to check: another folder, or the book itself.
+            folder: the folder to check. It can be the book itself or another folder.
         """
         is_other = folder.resolve() != self.folder.resolve()
         for path in sorted(folder.glob("*")):

@@ -110,7 +110,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         per: the unit of time, "day" or "hour".
         share: the share of the points that is lost for each unit that has begun.
-        grace: the time after the deadline without a deduction.
+        grace: a length of time after the deadline. Until it has passed, nothing is deducted.
         floor: the smallest share of the points that is kept.
         flagged: the share of the points that is lost if the submission time of a late file is
             unknown: one share for all problems, or a share by problem.
@@ -186,7 +186,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return (time if time.tzinfo else _to_utc(time.replace(tzinfo=zone))).astimezone(zone)
 
     def extended(self, personal: Extensions) -> Extensions:
-        """Return a person's extensions. For other problems, add the extensions for everyone."""
+        """Add the extensions for everyone to a person's own extensions, which take precedence."""
         return personal if ALL in personal else {**self.extensions_of(EVERYBODY), **personal}
 
     def deduction(
@@ -214,26 +214,26 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
         return Adjustment(total([-taken]), reason) if taken else None
 
     def is_late(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether a problem was late.
+        """Return whether the file of a problem was submitted late.
 
-        If its deadline or its submission time is unknown, use the platform's flag.
+        If the deadline or the submission time is unknown, return the platform's flag.
         """
         times = self._times(problem, extended)
         return problem.late if times is None else self._units(*times) > 0
 
     def is_unclear(self, problem: ProblemResult, extended: Extensions) -> bool:
-        """Return whether the platform reports a problem as late, but its deduction is unknown."""
+        """Return whether the platform reports a file as late, but no deduction can be computed."""
         is_open = problem.late and self._flagged_share(problem, extended) is None
         return is_open and self._times(problem, extended) is None
 
     def _flagged_share(self, problem: ProblemResult, extended: Extensions) -> Decimal | None:
-        """Return the share of the points that a late problem with an unknown submission time loses.
+        """Return the share to deduct from a late problem whose submission time is unknown.
 
-        Return None if the policy contains no such share, or if the student has an extension.
+        Return None if the policy contains no such share, or if the problem has an extension.
         """
         by_problem = self.flagged if isinstance(self.flagged, dict) else {ALL: self.flagged}
         share = _entry_for(by_problem, problem.id)
-        # The platform does not know the extensions in the file.
+        # The platform ignores the extensions in `late.toml`, so its flag can be wrong.
         is_extended = _entry_for(extended, problem.id) is not None
         return None if share is None or is_extended else _exact(share)
 
@@ -326,7 +326,7 @@ def _to_utc(time: datetime) -> datetime:
 
 
 def _entry_for(by_problem: Mapping[str, Chosen], id: str) -> Chosen | None:
-    """Return the entry with the number of a problem, or else the entry for all problems."""
+    """Return a problem's entry. If it has none, return the entry for all problems or None."""
     entries = [
         value for problem, value in by_problem.items() if number_of(problem) == number_of(id)
     ]

@@ -36,7 +36,7 @@ _LONGEST = 40
 
 @dataclass(frozen=True)
 class BookLine:
-    """One line of a file about marks.
+    """One line of `corrections.csv` or `criteria.csv`.
 
     Attributes:
         number: the line number.
@@ -100,8 +100,8 @@ class BookLine:
         Args:
             why: the reason, without a full stop.
             column: the column with the wrong text.
-            instead: possible replacements for the wrong text. If there are none, the message
-                contains the line as a comment.
+            instead: possible replacements for the wrong text. If it is empty, the message shows
+                how to comment the line out.
         """
         rows = [{**self.cells, column: each} for each in instead]
         lines = [csv_line(row.values(), self.separator) for row in rows]
@@ -134,7 +134,7 @@ class Correction(BookLine):
         return [test for test in problem.tests if self.test in ("", test.id, test.name)]
 
     def parts(self, problem: ProblemResult) -> frozenset[str]:
-        """Return the ids of the tests. For the whole problem, return an empty id."""
+        """Return the ids of the tests to change. An empty id means the whole problem."""
         return frozenset(test.id for test in self.tests(problem)) if self.test else frozenset([""])
 
 
@@ -283,7 +283,7 @@ def correction_line(path: Path, submission: str, problem: str, mark: float, reas
     """Return a line of `corrections.csv` that sets the mark of a whole problem.
 
     Args:
-        path: the path of `corrections.csv`. If the file exists, the line has its columns.
+        path: the path of `corrections.csv`. If the file exists, its columns are used.
         submission: the identity of the student.
         problem: the id of the problem, or its number.
         mark: the mark.
@@ -307,7 +307,7 @@ def read_points(name: str, text: str, also: str = "") -> float:
     Args:
         name: the name of the column, for the error message.
         text: the text of the cell.
-        also: a valid word for the cell, for the error message; may be empty.
+        also: a word that the cell may contain instead, for the error message; empty for none.
 
     Raises:
         ValueError: the cell contains no valid number.

@@ -78,7 +78,7 @@ class People:
 
         Args:
             name: an identity, the name of a submission or a full name. An identity of a platform,
-                such as `canvas:17`, matches only its own student.
+                such as `canvas:17`, matches only the student with this identity.
         """
         exact = self._by_name.get(_folded(name), {})
         meant = dict(exact or self._by_small.get(_small(name), {}))
@@ -92,7 +92,8 @@ class People:
     def owners(self, name: str) -> list[str]:
         """Return the names of the submissions that match a name in a platform's file.
 
-        If a student without a submission has the same name, return an empty list.
+        If `name` also matches a student without a known submission, return an empty list. This
+        does not apply to identities.
         """
         if name not in self._by_identity and self._others_called(name):
             return []
@@ -100,7 +101,7 @@ class People:
         return [result.submission for result in owners]
 
     def known_names(self) -> list[str]:
-        """Return all names of submissions in lower case."""
+        """Return all names that match a submission, in lower case."""
         return [*self._by_small]
 
     def _others_called(self, name: str) -> list[RosterEntry]:
@@ -137,7 +138,7 @@ def _names_of(result: SubmissionResult, matched: Matched) -> set[str]:
     known = author(result)
     members = result.full_name.split(" + ") if known.is_group else []
     keys = [key if known.platform else result.who for key in keys_of(known)]
-    # Canvas's numbers differ from the university's.
+    # A user number of Canvas can equal another student's number at the university.
     if known.platform == "canvas":
         keys = [key for key in keys if not key.isdecimal()]
     names = {result.submission, result.full_name, *members, *keys}

@@ -74,7 +74,7 @@ class RosterEntry:
         section: the section of the class; may be empty.
         id: the identity on a platform; may be empty.
         keys: logins, e-mail addresses and numbers.
-        spellings: the name as `squeezed` returns it, also with the last name first.
+        spellings: the name with the first and with the last name first, each `squeezed`.
         groups: the names of the student's groups on Moodle, as `squeezed` returns them.
     """
 
@@ -199,7 +199,7 @@ def _pairs(
     known: Iterable[Known],
     keys: Callable[[RosterEntry | Known], Iterable[str]],
 ) -> _Pairs:
-    """Return the authors that share a key with an entry, by entry."""
+    """Map each entry to the authors that share a key with it."""
     by_key: defaultdict[str, dict[str, Known]] = defaultdict(dict)
     for each in known:
         for key in keys(each):
@@ -217,9 +217,9 @@ def _may_match(
 ) -> bool:
     """Return whether an entry may belong to an author.
 
-    The ids of the entry and the author must not contradict each other. If the submission has only
-    one author, the author must not have an entry yet. On Canvas the name must match as well,
-    because a user number of Canvas can equal another student's number at the university.
+    The ids of the entry and the author must not contradict each other. A single student must not
+    have an entry yet, but a group can have several. On Canvas the name must match as well, because
+    a user number of Canvas can equal another student's number at the university.
     """
     if entry.id != known.identity:
         if known.platform and entry.id.partition(":")[0] == known.platform:

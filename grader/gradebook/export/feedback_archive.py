@@ -63,7 +63,11 @@ def feedback_archive(
 
 
 def _content(name: str, page: Path) -> bytes:
-    """Return the feedback in a format for the file name: HTML, a zip with an HTML page, or text."""
+    """Return the content of the feedback file `name`.
+
+    The content of a `.zip` is an archive with the HTML page. The content of an `.html` is the page
+    itself. Any other file contains the page as text.
+    """
     content = page.read_bytes()
     match PurePosixPath(name).suffix.lower():
         case ".html":
@@ -102,10 +106,10 @@ def _name_for_moodle(person: SheetPerson) -> str:
 
 
 def _names_by_user(download: Path) -> dict[str, str]:
-    """Map the number of each user to the name of the file that the feedback replaces.
+    """Map the number of each user to the name that the user's feedback file must have.
 
-    The feedback replaces the user's last text file. If there is no text file, it replaces the last
-    zip file.
+    It is the name of the user's newest text file in the download. If the user has no text file, it
+    is the name of the newest zip file.
     """
     by_user: defaultdict[str, list[tuple[bool, int, str]]] = defaultdict(list)
     for name in _names(download):

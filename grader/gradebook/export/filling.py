@@ -29,11 +29,11 @@ _NUMBERS_OF_GROUPS = (
 )
 
 _HIDDEN_NAME = "participant"
-"""The first word of all names in an assignment that hides the names of students."""
+"""If an assignment hides the names of students, all names begin with this word."""
 
 
 class Mark(NamedTuple):
-    """The points of a student and their maximum."""
+    """The points of a student, and the maximum of these points."""
 
     points: float
     max: float
@@ -101,7 +101,7 @@ def marks_of(results: Iterable[SubmissionResult], problem: str) -> Marks:
 
 
 def _worth(results: Iterable[SubmissionResult], problem: str) -> dict[str, float]:
-    """Return the maximum of each problem that counts for the mark, by problem id."""
+    """Map the id of each problem that counts for the mark to its maximum."""
     worth: dict[str, float] = {}
     for each in (each for result in results for each in result.problems):
         if each.id == problem or not (problem or each.optional):
@@ -189,9 +189,10 @@ class Filling:
         same: the number of cells that already contained the same mark.
         changed: a message for each cell in which another mark was replaced.
         locked: a message for each mark that can't be changed.
-        refused: a message for each row that was not filled in. The values of the dict are not used.
+        refused: messages about rows that were not filled in. They are the keys of the dict. Its
+            values are not used.
         lacking: the students in the file who have no mark.
-        is_of_group: whether an id in the file may be that of a group.
+        is_of_group: whether an id in the file may identify a group instead of a student.
         lost_zeros: a question about ids that may lack leading zeros.
     """
 
@@ -223,7 +224,7 @@ class Filling:
         """
         results = self.marks.results
         fitting = [name for name in owners if self._fits(person, results[name])]
-        # A student who joined a group has an earlier result, which does not contain this problem.
+        # A student who joined a group also has an earlier result, without a mark for this problem.
         fitting = [name for name in fitting if name in self.marks.of] or fitting
         if len(fitting) == 1:
             self.rows.append((person, fitting[0]))
@@ -237,12 +238,11 @@ class Filling:
             self.lacking.append(person)
 
     def _fits(self, person: SheetPerson, result: SubmissionResult) -> bool:
-        """Return whether a row belongs to the student of a result with the same number.
+        """Return whether a row belongs to the student of a result with the same id.
 
-        If the platform uses new numbers in each assignment, an e-mail address of a member or the
-        name must match as well, because the number may be the number of a group. The name need not
-        match if the assignment hides names. Otherwise the name in the result must end with the name
-        in the row.
+        If the platform uses new numbers in each assignment, the id may be the number of a group. In
+        this case, an e-mail address must match as well, or the name in the result must end with the
+        name in the row. No name is compared if the result has none, or if the assignment hides it.
         """
         members = {member.lower() for member in result.members if "@" in member}
         if not self.sheet.platform.has_new_numbers or members & {*map(str.lower, person.keys)}:
@@ -312,8 +312,8 @@ class Filling:
     def _advice_on_other_numbers(self, missing: Sequence[SubmissionResult]) -> list[str]:
         """Return advice if a student in the file may have a result under another number.
 
-        The advice is about the first student without a mark whose name occurs only once, both in
-        the file and in the results.
+        The advice is about one student: the first without a mark in the file. The student's name
+        must occur only once in the file and only once in the results.
 
         Args:
             missing: the results that are not in the file.

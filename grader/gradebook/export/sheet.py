@@ -32,19 +32,19 @@ _TITLE_AND_ID = re.compile(r"(.*) \(([0-9]+)\)", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """The columns of a platform's file. Upper and lower case in their names are ignored.
+    """The columns of a platform's file. A file can write their names in upper or lower case.
 
     Attributes:
-        ids: templates for the keys of a student, by the possible names of a column. In a template,
-            `{cell}` is the text of the cell and `{number}` is the number at its end. The first
-            column is required.
+        ids: maps the possible names of a column to templates for the keys of a student. In a
+            template, `{cell}` is the text of the cell and `{number}` is the number at its end. The
+            first column is required.
         names: the columns with the student's name.
         mark: the column for marks. If it is empty, the user chooses the column.
         has_assignments: whether the names of columns for marks contain an id, as in
             `Week 3 (123456)`. In such a file, one row contains the maximum of each column.
         most: the column with the maximum of each mark; empty if there is none.
-        lock: the column that can lock a mark. If it is empty, the column of the marks is used.
-        locked: the reasons why a mark is locked, by the value in capitals that locks it.
+        lock: the column that shows whether a mark is locked; empty for the column of the marks.
+        locked: maps each value that locks a mark, in capitals, to the reason.
         has_new_numbers: whether ids are different in each assignment, and may identify groups.
         missing: advice to the user if a required column is missing.
     """
@@ -130,7 +130,8 @@ class Sheet:
         platform: the platform of the file.
         table: the content of the file.
         column: the column of the marks.
-        worth: the row to which the maximum of a new column is written; None if there is none.
+        worth: the row for the maximum of a new column. It is None if no column is added, or if the
+            file has no such row.
         people: the rows of students.
         messages: messages about skipped rows.
     """
