@@ -13,7 +13,7 @@ INF = math.inf
 
 
 def probe(problem):
-    """Return the questions by function."""
+    """Return the questions about each function."""
     return {
         "dot_product_similarity": about_similarity(problem),
         "softmax": about_softmax(problem),

@@ -17,7 +17,7 @@ from shared.worked_example import LAYERS
 
 
 def probe(problem):
-    """Return the questions by subject: several aspects of the class."""
+    """Return the questions about several aspects of the class."""
     return about_module(problem) | {
         "SimpleAttention: layers": about_parameters(
             lambda width, bias: problem.SimpleAttention(width, bias=bias),
@@ -27,11 +27,11 @@ def probe(problem):
 
 
 def about_module(problem):
-    """Return questions about the output of SimpleAttention, in three groups.
+    """Return three groups of questions about the output of SimpleAttention.
 
-    The second group uses equal layers, so that swapped layers have no effect. The third group uses
-    a single token, so that wrong scores have no effect. Then another mistake in the file is
-    visible.
+    In the second group, the layers are equal, so swapped layers have no effect. In the third group,
+    there is a single token, so wrong scores have no effect. Such mistakes cannot hide others in
+    these groups.
     """
 
     def made(n_embd, bias=True, dtype=torch.float64, **changes):

@@ -254,7 +254,7 @@ def test_hidden_gradients(problem, solution, rng, shape):
 @pytest.mark.parametrize("far", ["from row to row", "within a row"])
 def test_hidden_large_scores(problem, solution, rng, far):
     """attention and its gradients are correct when scores are thousands apart"""
-    double = torch.float64  # as large terms of the gradients cancel
+    double = torch.float64  # float32 is too coarse, as large terms of the gradients cancel
     x, weights = rows_far_apart(rng, 3, 5, 6, double)
     if far == "within a row":
         x, weights = rng.normal(3, 5, 6, dtype=double), small_weights(rng, 6, dtype=double)
@@ -266,7 +266,7 @@ def test_hidden_large_scores(problem, solution, rng, far):
 @pytest.mark.points(0.25)
 def test_hidden_numbers_of_any_size(problem, solution, rng):
     """attention and its gradients are correct for tokens, keys, values and scores of any size"""
-    double = torch.float64  # as float32 has few decimals near a million
+    double = torch.float64  # float32 has few decimals near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), small_weights(rng, 6, dtype=double)
     for what, x, weights in example.large_numbers(tokens, usual):
         case = (f"attention(x) with x of shape (2, 4, 6), {what}", {"x": x.requires_grad_()})

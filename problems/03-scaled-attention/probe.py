@@ -49,11 +49,11 @@ def inputs(*leading, n=3, m=4, d_k=5, d_v=2):
 
 
 def about_attention(problem):
-    """Return questions about scaled_dot_product_attention, in three groups.
+    """Return three groups of questions about scaled_dot_product_attention.
 
-    The second group uses equal q, k and v, so that swapped arguments have no effect. The third
-    group uses a single key, so that wrong scores have no effect. Then another mistake in the file
-    is visible.
+    In the second group, q, k and v are equal, so swapped arguments have no effect. In the third
+    group, there is a single key, so wrong scores have no effect. Such mistakes cannot hide others
+    in these groups.
     """
 
     def called(*given):
@@ -73,7 +73,7 @@ def about_attention(problem):
         return edges.first(called(torch.as_tensor(q).double(), torch.as_tensor(k).double(), eye))
 
     def twelve():
-        """Return the weights of twelve keys, one of which is 0."""
+        """Return the attention weights of twelve keys; one of the keys is 0."""
         k = numbers(12, 6, start=0.4)
         k[3] = 0
         return weights(numbers(12, 6), k)
@@ -123,7 +123,7 @@ def about_attention(problem):
             "one query": lambda: attend(2, n=1),
             "the last of many keys": last_of_many,
             "digits are lost": lambda: digits_lost(5),
-            "digits are lost, d_k = 16": lambda: digits_lost(16),  # its root is exact
+            "digits are lost, d_k = 16": lambda: digits_lost(16),  # the root of 16 is exact
             "rows far apart": far_apart,
             "low scores": low_scores,
         },
@@ -132,7 +132,7 @@ def about_attention(problem):
         "3x4": lambda: of_the_same(3, 4),
         "3x3x3": lambda: of_the_same(3, 3, 3),
     }
-    of_one_key = {  # and of one query, so that most mistakes return the correct shape
+    of_one_key = {  # and one query, so that most mistakes return the correct shape
         "2-D": lambda: attend(n=1, m=1),
         "3-D": lambda: attend(2, n=1, m=1),
     }
@@ -186,7 +186,7 @@ def about_module(problem):
                 "no bias": without_bias,
                 "2x6x5": lambda: output(2, 6, 5),
                 "layers alike": layers_alike,
-                "width 1": lambda: output(2, 6, 1),  # a scale by the width has no effect
+                "width 1": lambda: output(2, 6, 1),  # division by the width has no effect
             },
         ),
         edges=edges.of_module(
@@ -211,8 +211,10 @@ def about_module(problem):
 # numbers are drawn. Most code draws them in one of a few usual orders. For these, all results are
 # known, so a result shows the formula. For other orders, averages over seeds show the formula.
 
-_PAIRS, _D_K = 7, 16  # torch draws 16 numbers at a time: several calls of 16 draw the same as one
-_ELSEWHERE = 1000  # the seed of the global generator minus the given seed
+# torch draws numbers in groups of 16. So one call and several calls for 16 numbers each draw the
+# same numbers.
+_PAIRS, _D_K = 7, 16
+_ELSEWHERE = 1000  # the seed of the global generator is the given seed plus this number
 
 
 def _draws(seed):
@@ -329,7 +331,7 @@ def about_variance(problem):
         return all(value in (round(value, 4), float(f"{value:.6g}")) for value in values)
 
     def of_other_sizes():
-        """Return, for four increases of d_k or n_pairs, whether they leave the result unchanged."""
+        """Return whether the result stays the same for each of four increases of d_k or n_pairs."""
         sizes = [(5, 200), (6, 200), (1000, 200), (1001, 200), (3, 4999), (3, 5002), (3, 5003)]
         values = answers(problem.dot_product_variance, [(*s, True, seeded(1)) for s in sizes])
         pairs = [(0, 1), (2, 3), (4, 5), (5, 6)]

@@ -317,7 +317,7 @@ def test_hidden_attention_to_other_numbers(problem, solution, rng):
 
     far = inputs(learning="v")
     far["q"][..., 0] *= 1e5
-    far["k"][..., 0] = 1  # adds the same number to all scores of a query
+    far["k"][..., 0] = 1  # so q[..., 0] adds the same number to all scores of a query
     cases = {
         "ordinary numbers": inputs(),
         "large queries": inputs(q=1e6, k=1e-6),
@@ -336,8 +336,8 @@ def test_hidden_attention_to_other_numbers(problem, solution, rng):
 def test_hidden_attention_with_many_keys(problem, rng):
     """scaled_dot_product_attention is correct for 300 keys, large values and tiny weights"""
     q, k, v = rng.normal(2, 5) / 10, rng.normal(300, 5), 1000 * (2 + rng.normal(300, 3))
-    # For the second query, key 0 has the score 14, and each other key the score 0, so its weight
-    # is 8e-7.
+    # For the second query, key 0 has the score 14. Each other key has the score 0 and the weight
+    # 8e-7.
     q[1] = torch.tensor([14 * math.sqrt(5), 0, 0, 0, 0])
     k[:, 0], k[0, 0], k[1], v[0] = 0, 1, 0, 0
     what = "q of shape (2, 5), 300 keys and values near 2000; q[1] has one score of 14 and 299 of 0"
@@ -422,7 +422,7 @@ def test_hidden_module_with_a_long_sequence(problem, solution, rng):
 @pytest.mark.points(0.25)
 def test_hidden_module_with_numbers_of_any_size(problem, solution, rng):
     """ScaledAttention is correct for tokens, keys, values and scores of any size"""
-    double = torch.float64  # as float32 has few decimals near a million
+    double = torch.float64  # float32 has few decimals near a million
     tokens, usual = rng.normal(2, 4, 6, dtype=double), example.random_weights(rng, 6, dtype=double)
     for what, x, weights in example.large_numbers(tokens, usual):
         case = (f"ScaledAttention(6)(x) with {what}", {"x": x.requires_grad_()})

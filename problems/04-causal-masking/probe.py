@@ -34,7 +34,7 @@ def double(rows):
 
 
 def probe(problem):
-    """Return the questions by subject: each function, and several aspects of the class."""
+    """Return the questions about each function and about several aspects of the class."""
     return {
         "causal_mask": about_mask(problem),
         "masked_softmax": about_softmax(problem),
@@ -104,7 +104,7 @@ def about_softmax(problem):
         return torch.tensor([bool((each != 0).any()) for each in weights])
 
     def beside_what_is_right():
-        """Return (sum of two weights) - 1, and the error of (first weight) / (sum of weights)."""
+        """Return two errors: of the sum of two weights, and of (first weight) / (their sum)."""
         weights = weigh(double([[0.5, 9.0, 0.25]]), torch.tensor([[True, False, True]]))[0, [0, 2]]
         share = float(weights[0] / weights.sum())
         return float(weights.sum()) - 1, share - 1 / (1 + math.exp(-0.25))
@@ -156,10 +156,10 @@ def about_softmax(problem):
 
 
 def about_module(problem):
-    """Return questions about the output of `CausalAttention`, in two groups.
+    """Return two groups of questions about the output of `CausalAttention`.
 
-    The second group uses equal layers, so that swapped layers have no effect. Then another mistake
-    in the file is visible.
+    In the second group, the layers are equal, so swapped layers have no effect. So they cannot hide
+    other mistakes in this group.
     """
 
     def made(n_embd=3, n_positions=6, bias=True, dtype=torch.float64):

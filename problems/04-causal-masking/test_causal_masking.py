@@ -397,7 +397,7 @@ from shared.oracles import modules  # noqa: E402
 
 
 def cases(rng):
-    """Yield triples of other sizes: a description, scores and a mask."""
+    """Yield triples (description, scores, mask) for the hidden tests."""
     shapes = [
         ((3, 8), (8,)),
         ((6, 5), (1, 5)),

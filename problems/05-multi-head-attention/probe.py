@@ -19,7 +19,7 @@ from shared.worked_example import loops_over_pairs
 
 
 def probe(problem):
-    """Return the questions by subject: each function, and several aspects of the class."""
+    """Return the questions about each function and about several aspects of the class."""
     return {
         "split_heads": about_splitting(problem),
         "merge_heads": about_merging(problem),
@@ -375,8 +375,8 @@ def is_readable(problem):
     """Return whether the output of `telltale` shows what dropout drops.
 
     The output does not show it if the layer splits the heads or the output of c_attn wrongly. To
-    test the splitting, query i in head h has such a large score with token i + h that this token
-    has the weight 1, for any scale.
+    test the splitting, query i in head h has a very large score with token i + h. So this token has
+    the weight 1, for any scale.
     """
     q, k = torch.zeros(2, HEADS, WIDTH, HEADS * WIDTH, dtype=torch.float64)
     v = numbers(HEADS, WIDTH, HEADS * WIDTH)

@@ -277,7 +277,7 @@ EXTREMES = pytest.mark.parametrize(
 
 
 def extreme(rng, case, n_embd, n_head):
-    """Return weights, tokens and tolerances for one of the EXTREMES."""
+    """Return weights, tokens and tolerances for `case`, which is one of the EXTREMES."""
     weights, x = visible_dropout.identity_weights(n_embd), rng.normal(2, 5, n_embd)
     weight, bias = weights["c_attn.weight"], weights["c_attn.bias"]
     query = torch.arange(0, n_embd, n_embd // n_head)
@@ -432,7 +432,7 @@ def test_names_and_positions(problem, rng):
 
 
 def check_gradients_in_training(problem, rng, n_embd, n_head, dropout, causal):
-    """Compare gradients with numerical slopes, dropping the same entries in each call."""
+    """Compare gradients with numerical slopes. Dropout drops the same entries in each call."""
     # Slopes need float64: differences of float32 outputs are too coarse.
     weights = gpt2_weights(rng, n_embd, dtype=torch.float64)
     x = rng.normal(2, 4, n_embd, dtype=torch.float64)

@@ -27,7 +27,7 @@ class Waves:
 
 
 def probe(problem):
-    """Return the questions by subject: each function, and several aspects of the classes."""
+    """Return the questions about the function and about several aspects of the classes."""
     return {
         "gelu": about_gelu(problem),
         "LayerNorm": about_norm(problem),
@@ -162,7 +162,7 @@ def about_norm(problem):
 
 
 def shape_of(module, name):
-    """Return the numbers of dimensions and entries of a parameter, or -1 if it is missing."""
+    """Return how many dimensions and how many entries a parameter has, or -1 if it is missing."""
     weight = parameters(module).get(name)
     return [-1.0] if weight is None else [float(weight.dim()), float(weight.numel())]
 
@@ -415,7 +415,7 @@ def about_parts(problem):
     """Return questions about the parameters of a Block."""
 
     def there():
-        """Return which parameters of a Block exist if bias=False, and the number of all of them."""
+        """Return which parameters a Block with bias=False has, and how many it has in total."""
         found = parameters(problem.Block(6, 2, bias=False))
         number = float(len({id(weight) for weight in found.values()}))
         return torch.tensor([*(float(name in found) for name in expected_parts(True)), number])

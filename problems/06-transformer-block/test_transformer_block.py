@@ -515,7 +515,8 @@ MODULES = {
     "MLP": (mlp_weights, oracles.mlp, ()),
     "Block": (block_weights, oracles.block, (2,)),
 }
-"""For each class: a function that returns random weights, the oracle, arguments after n_embd."""
+"""The keys are the names of classes. The values are triples: a function that returns random
+weights, the oracle, and the arguments after n_embd."""
 
 
 def call_of(problem, rng, name, batch=2, seq_len=4, dtype=torch.float32):

@@ -222,7 +222,7 @@ def show(title, words):
 def train(model, text, steps, peak=6e-3):
     """Train a model with a learning rate of at most `peak`, and restore its best weights.
 
-    Return the loss of each step, and the loss of the held-out text by step, for some steps.
+    Return the loss of each step, and a dict that maps some steps to the loss of held-out text.
     """
     reader, losses, measured, best = student_parts.LogitsOnly(model.to(device)), [], {}, None
     batches = [(x.to(device), y.to(device)) for x, y in text.held_out_batches(n_positions)]
@@ -394,7 +394,7 @@ labels = [
 
 
 def main_distance(table):
-    """Return the distance with the largest mean weight of a head, and this weight, as text."""
+    """Return as text the distance at which a head has the largest mean weight, and this weight."""
     shares = {back: table.diagonal(-back).sum().item() / len(table) for back in range(-8, 9)}
     back = max(shares, key=shares.get)
     where = "itself" if back == 0 else f"{abs(back)} {'back' if back > 0 else 'ahead'}"

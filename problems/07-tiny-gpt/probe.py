@@ -37,7 +37,7 @@ def shapes(given):
 
 
 def named_once(model, given):
-    """Return a model's parameters by name. An expected parameter has only its expected name."""
+    """Return a model's parameters by name, without other names of the expected parameters."""
     found, wanted = parameters(model), shapes(given)
     expected = {id(each) for name, each in found.items() if name in wanted}
     return {n: each for n, each in found.items() if n in wanted or id(each) not in expected}
@@ -107,7 +107,7 @@ def logits_of(model, *arguments):
 
 
 def probe(problem):
-    """Return the questions by subject: several aspects of the class, and each function."""
+    """Return the questions about several aspects of the class and about each function."""
     by_chance = generates_by_chance(problem)
     return {
         "GPT: what it is made of": about_parts(problem),
@@ -423,7 +423,7 @@ def about_generate(problem, by_chance):
         return found.double() if isinstance(found, torch.Tensor) else found
 
     def nothing():
-        generated(short, 3, 3, 1)  # if this fails, 0 new tokens are not the reason
+        generated(short, 3, 3, 1)  # an error here is not caused by 0 new tokens
         return generated(short, 3, 3, 0)
 
     def dtype():
@@ -529,9 +529,9 @@ def about_modes(problem, by_chance):
         return is_dropping(model)
 
     def drops_as_before():
-        """Return whether a seed drops the same entries before and after a call of generate.
+        """Return whether dropout drops the same entries for one seed before and after generate.
 
-        The first answer is for 2 new tokens, the second for none.
+        The first answer is for a call with 2 new tokens, the second for a call with none.
         """
         model, idx, found = filled(problem, given).train(), tokens(13, 3, 6), []
         for n_new in (None, 2, 0):
@@ -580,7 +580,7 @@ def about_batches(problem):
         return torch.tensor([*x.shape, -1, *y.shape], dtype=torch.float64)
 
     def steps():
-        """Return the least and largest differences between neighbours, and between x and y."""
+        """Return the least and largest differences of neighbouring tokens, and of x and y."""
         x, y = batch(40, 4, 60)
         found = [each[:, 1:] - each[:, :-1] for each in (x, y)]
         found += [y[:, -1] - x[:, -1], y[:, 0] - x[:, 0]]

@@ -631,7 +631,7 @@ def test_batches(problem, rng, length, n_positions, batch_size):
 
 
 def check_starts(problem, data, n_positions, batch_size, *generator):
-    """Require that all possible starts are equally frequent, and rows independent."""
+    """Require that all possible starts are equally frequent, and that rows are independent."""
     batch, call = draw_batch(problem, data, n_positions, batch_size, *generator)
     checks.check_that(batch, oracles.have_even_starts, call, data, n_positions, batch_size)
 

@@ -16,7 +16,7 @@ numbers = partial(any_numbers, size=2.0)
 
 
 def probe(problem):
-    """Return the questions by subject: each function, and several aspects of sample."""
+    """Return the questions about each function and about several aspects of sample."""
     return {
         "apply_temperature": about_temperature(problem),
         "keep_top_k": about_top_k(problem),
@@ -224,7 +224,7 @@ def asked_of_sample(problem, questions, **options):
     try:
         runs = probabilities_before_draw(problem, numbers(3, 5), **options) is not None
     except NotImplementedError:
-        runs = True  # the answers report the missing function
+        runs = True  # the answers show that a function is not written yet
     return questions if runs else {}
 
 
@@ -333,7 +333,7 @@ def about_arguments(problem):
             )
             if name == "temperature":
                 return found
-            # A result that the filter has without sample, too, is not a mistake in sample.
+            # If the filter alone has the same result, the mistake is not in sample.
             keep = getattr(problem, f"keep_{name}")
             alone = [edges.refusal(partial(keep, numbers(3, 5), amount)) for amount in amounts]
             return torch.where(found == torch.tensor(alone), 1.0, found)

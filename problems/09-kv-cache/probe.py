@@ -16,7 +16,7 @@ from shared.probe_weights import attention_weights, filled, gpt_weights, without
 
 
 def probe(problem):
-    """Return the questions by subject: the function, and several aspects of the classes.
+    """Return the questions about the function and about several aspects of the classes.
 
     A wrong attention makes the model wrong in many ways. So questions about the model are only
     included if its attention is right, and questions about its texts only if its logits are right.
@@ -33,7 +33,7 @@ def probe(problem):
     ):
         parts["CachedGPT"] = about_model(problem)
         sums = functools.cache(lambda: sums_of_model(problem))
-        if is_right(sums, ()):  # if the model raises no exception
+        if is_right(sums, ()):  # true unless the model raises an exception
             parts["CachedGPT: past"] = about_list_of_pasts(problem)
             parts["CachedGPT: length"] = about_length(problem)
         if is_right(sums, SUMS_OF_MODEL):
@@ -126,7 +126,7 @@ def about_attention(problem):
         return edges.first(asked(problem, *sizes, **options))
 
     def in_chunks(*sizes):
-        """Return the outputs for chunks. The past of a chunk is the present of the one before."""
+        """Return the outputs for chunks. Each `past` is the `present` of the chunk before."""
         module, past, outputs = attention(problem, 6, 2), None, []
         for number, size in enumerate(sizes):
             output, past = module(numbers(2, size, 6, start=0.5 + number), past)
@@ -145,7 +145,7 @@ def about_attention(problem):
         return edges.loses_digits(output(2, 3, 6, 2), right)
 
     def scored(key, growth):
-        """Return the outputs of two new tokens after a past, for chosen keys.
+        """Return the outputs of two new tokens after a `past` with chosen keys.
 
         Scores depend mainly on entry 0 of the keys. It is `key`, or `key` + `growth` for the second
         new token.
@@ -160,7 +160,7 @@ def about_attention(problem):
         return edges.first(filled(problem.CachedAttention(6, 2), weights)(x, past))
 
     def sees_far():
-        """Return whether the first token of a long past has an effect."""
+        """Return whether the first token of a long `past` has an effect."""
         module, (keys, values) = attention(problem, 4, 1), some_past(1, 1, 600, 4)
         changed = torch.cat([values[:, :, :1] + 1e4, values[:, :, 1:]], dim=2)
         x = numbers(1, 2, 4)
@@ -210,20 +210,20 @@ def about_attention(problem):
 
 
 def about_present(problem):
-    """Return questions about the present of an attention."""
+    """Return questions about the `present` that an attention returns."""
 
     def present(*sizes):
         return asked(problem, *sizes)[1]
 
     def kind():
-        """Return the number of items in the present, -1 for a tensor, or -2 without a present."""
+        """Return the number of items in `present`, -1 if it is a tensor, or -2 if it is missing."""
         found = asked(problem, 2, 3, 6, 2)
         if not isinstance(found, tuple | list) or len(found) < 2 or found[1] is None:
             return -2.0
         return -1.0 if isinstance(found[1], torch.Tensor) else float(len(found[1]))
 
     def all_kept():
-        """Return whether the present has all keys and values of a long past."""
+        """Return whether `present` contains all keys and values of a long `past`."""
         return all(each.shape[2] == 41 for each in present(2, 1, 6, 2, 40)[:2])
 
     def both(*sizes):
@@ -231,7 +231,7 @@ def about_present(problem):
         return torch.stack([keys, values])
 
     def reached():
-        """Return whether gradients of the keys and of the values reach x and the past."""
+        """Return whether gradients of the keys and of the values reach `x` and `past`."""
         module, x = attention(problem, 6, 2), numbers(2, 2, 6).requires_grad_()
         past = [each.requires_grad_() for each in some_past(2, 2, 3, 3)]
         held = module(x.clone(), tuple(each.clone() for each in past))[1]
@@ -255,7 +255,7 @@ def about_present(problem):
 
 
 def about_past(problem):
-    """Return questions about calls that change a past or an earlier result."""
+    """Return questions about calls that change their `past` or an earlier result."""
 
     def changed(held, call):
         """Return whether a call changes any of these tensors."""
@@ -329,7 +329,7 @@ def text(batch, length, start=0):
 
 
 def in_chunks(module, idx, sizes):
-    """Yield a model's results for chunks of a text. The past of a chunk is the last present."""
+    """Yield a model's results for chunks of a text. Each `past` is the `present` before."""
     past = None
     for chunk in idx.split(sizes, dim=1):
         answer = module(chunk) if past is None else module(chunk, past)
@@ -347,7 +347,7 @@ SUMS_OF_MODEL = (-1.925064184, -3.700823517, 9.544575798, -0.614492425)
 
 
 def about_model(problem):
-    """Return questions about logits and present."""
+    """Return questions about a model's logits and `present`."""
 
     def logits(*sizes, batch=2, **options):
         answers = in_chunks(model(problem, **options), text(batch, sum(sizes)), sizes)
@@ -371,7 +371,7 @@ def about_model(problem):
         return edges.moves_random_state(lambda: module(text(2, 3)))
 
     def learns_from_past():
-        """Return whether a gradient reaches the keys in a model's past."""
+        """Return whether a gradient reaches the keys in a model's `past`."""
         module = model(problem)
         _, past = module(text(2, 3))
         leaves = [[each.detach().clone().requires_grad_() for each in pair] for pair in past]
@@ -394,7 +394,7 @@ def about_model(problem):
 
 
 def about_list_of_pasts(problem):
-    """Return questions about the list with the past of each layer."""
+    """Return questions about the list `past`, which has an item for each layer."""
 
     def changes():
         """Return whether a call changes the items of the list."""
@@ -439,7 +439,7 @@ def about_generate(problem):
         return texts[0] if torch.equal(*texts) else torch.tensor(-1.0)
 
     def cost():
-        """Return how many of four bounds the cost of one more token after 48 exceeds."""
+        """Return how many of four bounds are exceeded by the cost of one token after 48 others."""
         module, idx = model(problem, n_positions=80), text(1, 48)
         with counting() as one:
             module.generate(idx, 1)

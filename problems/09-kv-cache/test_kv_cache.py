@@ -71,7 +71,7 @@ def tokens(rng, batch, length, config=SMALL):
 
 
 def random_past(rng, batch, n_head, length, head_dim, dtype=torch.float32):
-    """Return random keys and values."""
+    """Return random keys and values, as a value for `past`."""
     return tuple(rng.normal(batch, n_head, length, head_dim, dtype=dtype) for _ in range(2))
 
 
@@ -81,29 +81,29 @@ def unpack(result, call, of="the output and the present"):
 
 
 def pair(present, call):
-    """Return the keys and the values of a present."""
+    """Return the keys and the values in `present`."""
     return unpack(present, f"the present of {call}", "the keys and the values")
 
 
 def layers(present, n_layer, call):
-    """Return the keys and values of each layer of a present."""
+    """Return the keys and values of each layer in `present`."""
     what = "the keys and values of each layer"
     pairs = example.unpack(present, n_layer, what, f"the present of {call}")
     return [pair(each, f"layer {number} of {call}") for number, each in enumerate(pairs)]
 
 
 def run_attention(module, x, past, call):
-    """Call an attention with copies of x and past, and return the output and the present."""
+    """Call an attention with copies of `x` and `past`, and return the output and `present`."""
     return unpack(module(x.clone(), copied(past)), call)
 
 
 def run_model(module, idx, past, call):
-    """Call a model with copies of idx and past, and return the logits and the present."""
+    """Call a model with copies of `idx` and `past`, and return the logits and `present`."""
     return unpack(module(idx.clone(), copied(past)), call, "the logits and the present")
 
 
 def copied(past, copy=torch.clone):
-    """Return a copy of a past, with copies of its lists and tensors."""
+    """Return a copy of `past`, with copies of its lists and tensors."""
     if torch.is_tensor(past):
         return copy(past)
     kind = {list: list, tuple: tuple}.get(type(past))
@@ -111,17 +111,17 @@ def copied(past, copy=torch.clone):
 
 
 def detached(past):
-    """Return a detached copy of a past, so that the graph of the call is freed."""
+    """Return a detached copy of `past`, so that the graph of the call is freed."""
     return copied(past, lambda tensor: tensor.detach().clone())
 
 
 def with_copied_lists(past):
-    """Return the same past with the same tensors, but with copied lists."""
+    """Return a copy of `past` with copied lists, but with the same tensors."""
     return copied(past, lambda tensor: tensor)
 
 
 def same_past(one, other):
-    """Return whether two pasts have the same structure and numbers."""
+    """Return whether two values of `past` have the same structure and numbers."""
     if torch.is_tensor(one) and torch.is_tensor(other):
         return torch.equal(one, other)
     many = isinstance(one, list | tuple) and isinstance(other, list | tuple)
@@ -129,7 +129,7 @@ def same_past(one, other):
 
 
 def continue_past(module, new, past, call):
-    """Call a module with a past, require that the past stays unchanged, and return both results."""
+    """Call a module and return both results. Require that the call does not change `past`."""
     passed, before = with_copied_lists(past), detached(past)
     results = unpack(module(new, passed), call)
     message = "Your code changed a list or a tensor of its past. Make a new one, since another "
@@ -139,14 +139,14 @@ def continue_past(module, new, past, call):
 
 
 def check_both(result, expected, call, **near):
-    """Compare the output and the present that a CachedAttention returned."""
+    """Compare the output and the `present` that a CachedAttention returned."""
     (output, present), (right, right_pair) = unpack(result, call), checks.parts(expected, 2)
     checks.check(output, right, call, **near)
     check_pair(present, right_pair, call, **near)
 
 
 def check_pair(present, expected, call, compare=checks.check, **near):
-    """Compare the keys and the values in a present with the expected ones, by `compare`."""
+    """Use `compare` to compare the keys and values in `present` with the expected ones."""
     pairs = zip(pair(present, call), checks.parts(expected, 2), strict=True)
     for name, (actual, right) in zip(("keys", "values"), pairs, strict=True):
         compare(actual, right, f"the {name} in the present of {call}", **near)
@@ -163,19 +163,19 @@ def ways_to_cut(length):
 
 
 def check_every_cut(run, output, pairs, length, call, compare=checks.check, **near):
-    """Check the outputs and the last present for every way to cut a sequence into pieces.
+    """Check the outputs and the last `present` for every way to cut a sequence into pieces.
 
     Args:
-        run: a function of `first`, `last`, a past and a text. It returns the output for the
-            positions from `first` to `last` - 1, and the present as a list of (keys, values) pairs.
+        run: a function, called as run(first, last, past, text). It returns the output for the
+            positions from `first` to `last` - 1, and `present` as a list of (keys, values) pairs.
         output: the expected output for the whole sequence.
-        pairs: the expected (keys, values) pairs of the present after the whole sequence.
+        pairs: the expected (keys, values) pairs in `present` after the whole sequence.
         length: the length of the sequence.
         call: the call, as text.
         compare: `check`, or `check_same` if `pairs` comes from the student's code, too.
         near: allowed differences, as for `check`.
     """
-    presents = {(): None}  # by the pieces read so far, as several cuts begin with the same pieces
+    presents = {(): None}  # the keys are the pieces read so far, which several cuts share
     for pieces in ways_to_cut(length):
         text = f"{call}, cut into {' + '.join(map(str, pieces))} tokens"
         for count in range(1, len(pieces) + 1):
@@ -318,7 +318,7 @@ def test_more_tokens_after_a_past(problem, rng, n_past, n_new, batch, n_embd, n_
 
 
 def check_after_past(problem, rng, n_past, n_new, batch, n_embd, n_head, bias=True):
-    """Compare output and present with the definition, for a random past."""
+    """Compare an attention's output and `present` with the definition, for a random `past`."""
     weights, x = attention_weights(rng, n_embd, bias=bias), rng.normal(batch, n_new, n_embd)
     past = random_past(rng, batch, n_head, n_past, n_embd // n_head)
     call = f"CachedAttention({n_embd}, {n_head})(x, past) with {n_past} past and {n_new} new tokens"
@@ -544,9 +544,9 @@ def test_too_many_tokens_are_refused(problem, rng):
 
 
 def call_of_attention(problem, right, rng, n_past=4, n_new=3, batch=2, dtype=torch.float32):
-    """Return a `robust.Call` of a CachedAttention(6, 2) with random weights and a random past.
+    """Return a `robust.Call` of a CachedAttention(6, 2) with random weights and a random `past`.
 
-    `right` takes the weights and returns the oracle, a function of x and past.
+    `right` takes the weights and returns the oracle, a function of `x` and `past`.
     """
     weights = {name: each.to(dtype) for name, each in attention_weights(rng, 6).items()}
     module, inputs = make_attention(problem, weights, 2, dtype), {"x": rng.normal(batch, n_new, 6)}
@@ -564,7 +564,7 @@ def call_of_attention(problem, right, rng, n_past=4, n_new=3, batch=2, dtype=tor
 
 
 def call_of_model(problem, right, rng, n_past=3, n_new=2, batch=2, dtype=torch.float32):
-    """Return a call of a CachedGPT with a text in two chunks. See `call_of_attention`."""
+    """Return a `robust.Call` of a CachedGPT with a text in two chunks. See `call_of_attention`."""
     weights = {name: each.to(dtype) for name, each in weights_for(rng, SMALL).items()}
     module = make_gpt(problem, SMALL | {"dropout": 0.5}, weights, dtype)
     call = f"CachedGPT(config) on a text in chunks of {n_past} and {n_new} tokens"
@@ -760,7 +760,7 @@ def cost_of_one_more(problem, rng, config, n_past, how):
     """Return the cost of one more token after n_past tokens: in a call, or in `generate`.
 
     The model reads another text first. So work that is done only once, such as a table for the
-    mask, does not count. The function also limits the cost of the past tokens.
+    mask, does not count. The function also checks the total cost of all tokens.
     """
     weights = weights_for(rng, config)
     weights["transformer.ln_f.weight"] *= 0.1  # so that a sampled token is seldom the best one
@@ -788,7 +788,7 @@ def cost_of_one_more(problem, rng, config, n_past, how):
 
 
 def check_most_probable(module, text, prompt):
-    """Require that each new token is the most probable one, as another token may cost nothing."""
+    """Require the most probable tokens, as code could return other tokens at no cost."""
     length = prompt.shape[1]
     call = f"CachedGPT(config).generate(idx, {1 + MORE}) with a prompt of {length} tokens"
     form = torch.empty(1, length + 1 + MORE, dtype=torch.int64)
@@ -949,7 +949,7 @@ def test_hidden_attention(problem, solution, rng, n_past, n_new, batch, n_embd, 
 
 
 def check_alike(student, reference, x, past, rng, call):
-    """Compare output, present and gradients of two attentions, then outputs without gradients."""
+    """Compare output, `present` and gradients of two attentions, then outputs without gradients."""
     actual, learning = results_and_leaves(student, x, past, call)
     output, present = checks.parts(reference(x, past), 2)
     expected = output, *checks.parts(present, 2)
@@ -968,7 +968,7 @@ def check_alike(student, reference, x, past, rng, call):
 
 
 def results_and_leaves(module, x, past, call):
-    """Return an attention's output, keys and values, and the tensors that need gradients."""
+    """Return an attention's (output, keys, values), and the tensors that need gradients by name."""
     leaves = {"x": x.clone().requires_grad_()}
     if past is not None:
         leaves["the past's keys"] = past[0].clone().requires_grad_()

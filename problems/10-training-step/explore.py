@@ -154,7 +154,7 @@ OPTIMIZERS = {
 def train(make):
     """Train a copy of the model with the optimizer that `make` returns for its parameters.
 
-    Return the loss of each step, and the loss of the held-out text by step, for some steps.
+    Return the loss of each step, and a dict that maps some steps to the loss of held-out text.
     """
     model, losses, measured = copy.deepcopy(start), [], {}
     optimizer = make(model.parameters())

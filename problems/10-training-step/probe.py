@@ -14,7 +14,7 @@ from shared.small_model import SGD, gradients_in, set_gradients, weights_in
 
 
 def probe(problem):
-    """Return the questions by subject: each function, and several aspects of AdamW."""
+    """Return the questions about each function and about several aspects of AdamW."""
     return {
         "softmax_backward": about_softmax(problem),
         "attention_backward": about_attention(problem),
@@ -190,7 +190,7 @@ def loose(*shapes):
 
 
 def slopes(module, number=0, names="abc", size=1.0):
-    """Return fixed gradients for those parameters of a module that have these names."""
+    """Return fixed gradients, by name, for the parameters of a module that `names` contains."""
     return {
         name: size * numbers(*w.shape, start=5.0 + 0.7 * number + n)
         for n, (name, w) in enumerate(weights_in(module).items())

@@ -27,7 +27,7 @@ NEAR = {"rtol": 1e-5, "atol": 1e-6}
 
 
 def check_attention(problem, arguments, expected, call, **near):
-    """Compare the result of attention_backward for q, k, v, grad and perhaps a mask."""
+    """Compare the result of attention_backward for q, k, v, grad and an optional mask."""
     check_qkv(problem.attention_backward(*copies(arguments)), expected, call, **near)
 
 
@@ -44,7 +44,7 @@ def check_qkv(result, expected, call, **near):
 
 
 def inputs(rng, n, m, d_k, d_v, *batch, dtype=DOUBLE):
-    """Return random q, k and v, and a gradient of the output."""
+    """Return random q, k and v, and a gradient with respect to the output."""
     shapes = (n, d_k), (m, d_k), (m, d_v), (n, d_v)
     return [rng.normal(*batch, *shape, dtype=dtype) for shape in shapes]
 
@@ -147,7 +147,7 @@ SIZES = {
     "a batch": (3, 5, 2, 6, 4),
     "a batch with heads": (4, 3, 5, 2, 2, 3),
 }
-"""n, m, d_k and d_v, then the leading dimensions."""
+"""Maps a description to n, m, d_k and d_v, followed by the leading dimensions."""
 
 
 @pytest.mark.points(1.75)
@@ -561,7 +561,7 @@ def test_evaluate_counts_every_token_alike(problem, rng):
     batches = [small.random_batch(rng, *size) for size in BATCHES]
     idx = batches[0][0]
     worst = checks.prepared(lambda _: oracles.worst_targets(weights, idx), rng)
-    batches[0] = (idx, worst)  # so that the mean of the batches' means is different
+    batches[0] = (idx, worst)  # so the mean over all tokens is not the mean of the batches' means
     call = f"evaluate(model, batches) with batches of {' and '.join(map(str, BATCHES))} tokens"
     model = small.model_of(weights)
     one = f"evaluate(model, batches) with one batch of {BATCHES[0]} tokens"
@@ -789,7 +789,7 @@ def test_hidden_adamw(problem, rng, options):
     """AdamW is right with other options, and for gradients of different sizes"""
     weights = {"a": rng.normal(2, 2, dtype=DOUBLE), "b": rng.normal(3, dtype=DOUBLE)}
     # With beta2 = 0, `v += (1 - beta2) * (g**2 - v)` is right but loses digits when gradients
-    # become much smaller. So no gradient is near 0 in this case.
+    # become much smaller. So no gradient is near 0 if beta2 is 0.
     keeps_squares = options["betas"][1] > 0
     sizes = (1, 1e-3, 30, 1e-6, 1, 1) if keeps_squares else (1, 0.3, 2, 0.5, 1, 1)
     gradients = []

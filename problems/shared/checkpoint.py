@@ -1,7 +1,7 @@
 """Convert a GPT-2 checkpoint, a safetensors file, to the weights of problem 07's GPT.
 
 GPT-2's layers are called Conv1D, and their matrices have the shape (inputs, outputs). The matrices
-of nn.Linear have the shape (outputs, inputs). So this module transposes four matrices per block.
+of nn.Linear have the shape (outputs, inputs). So four matrices of each block are transposed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from grader.errors import UsageError
 
 COURSE_MODEL = Path(__file__).with_name("course_model.safetensors")
-"""The file of a small model that was trained on the text of problem 07, in half precision."""
+"""The weights, in half precision, of a small model that was trained on the text of problem 07."""
 
 _PREFIX = "transformer."
 _CONV1D = re.compile(r"h\.\d+\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_proj)\.weight")
@@ -193,7 +193,7 @@ def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each tensor in a GPT-2 checkpoint with these sizes."""
+    """Return the shape of each tensor in a GPT-2 checkpoint; `config` contains the sizes."""
     width = config["n_embd"]
     shapes: dict[str, tuple[int, ...]] = {
         "wte.weight": (config["vocab_size"], width),
@@ -215,7 +215,7 @@ def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _listed(label: str, names: Iterable[str]) -> list[str]:
-    """Return an error line `label: names`, or no line if there are no names."""
+    """Return a list with one error line `label: names`, or an empty list if there are no names."""
     names = sorted(names)
     if not names:
         return []

@@ -33,8 +33,8 @@ def explore(file: str, typed: list[int] | None, name: str | None, mine: bool) ->
     Args:
         file: the path of the checkpoint, or "course" for the checkpoint of the course.
         typed: the token numbers to continue; None for a default text.
-        name: the name of the saved model. If it is None, the model is named after the file, and
-            the checkpoint of the course has the name "".
+        name: the name of the saved model. If it is None, the model is named after the file. The
+            course's checkpoint then has the name "".
         mine: whether to use the student's code of problems 01, 05 and 06 in addition to 07.
 
     Returns:

@@ -344,7 +344,7 @@ def save(figure: Figure, name: str, *, each: bool = False) -> None:
     Args:
         figure: the figure.
         name: NAME in the path.
-        each: whether earlier files are kept. The next file is then pictures/my_NAME_2.png.
+        each: whether to keep earlier files. If so, the second file is pictures/my_NAME_2.png.
     """
     if {"--save", "--readme"}.isdisjoint(sys.argv) and plt.get_backend().lower() != "agg":
         plt.show()

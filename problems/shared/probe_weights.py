@@ -67,6 +67,6 @@ def filled(module, weights, dtype=torch.float64):
     """
     module = module.to(dtype)
     biases = {n: torch.zeros_like(p) for n, p in parameters(module).items() if n.endswith("bias")}
-    set_weights(module, biases)  # first, as a bias may have a second name in `weights`
+    set_weights(module, biases)  # first, as `weights` may contain a bias by another name
     set_weights(module, weights)
     return module

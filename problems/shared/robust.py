@@ -45,8 +45,8 @@ class Call:
         arguments: the arguments by name, in the order in which they are passed by position.
         right: returns the expected result for given arguments and for `weights`.
         weights: the weights of the module, by name; empty for a function.
-        slopes: returns the expected gradients by the name of an argument or weight. Its argument
-            is the gradient with respect to the result. No other gradients are compared.
+        slopes: takes the gradient with respect to the result. It returns the expected gradients by
+            the names of arguments and weights. Gradients with other names are not compared.
         near: tolerances, as for `checks.check`.
         module: the module that contains `weights`, if it is not `code`.
         compare: compares a result with the expected result; by default `checks.check`. A result
@@ -89,13 +89,13 @@ class Call:
 
 
 KEPT = ("transposed memory", "nothing changed", "second call")
-"""The names of the checks of memory layout, changed arguments and earlier calls."""
+"""The parts about memory layout, changed arguments and earlier calls."""
 
 COMMON = ("float32", "float64", "sizes of one", *KEPT, "gradients")
-"""The names of the checks for nearly all functions and modules."""
+"""The parts that apply to nearly all functions and modules."""
 
 LEADING = ("one leading dimension", "two leading dimensions", "three leading dimensions")
-"""The names of the checks for a function with any number of leading dimensions."""
+"""The parts for functions that accept any number of leading dimensions."""
 
 
 def parts(*names):

@@ -95,7 +95,7 @@ def gradients_in(module):
 
 
 def set_gradients(module, gradients):
-    """Set the gradients of the parameters in `gradients`, and all other gradients to None."""
+    """Set the gradient of each parameter by name, or to None if `gradients` does not contain it."""
     for name, parameter in module.named_parameters():
         parameter.grad = gradients[name].clone() if name in gradients else None
 

@@ -312,8 +312,10 @@ def _output_and_gradient(function: Callable[[Tensor], Tensor], x: Tensor) -> Ten
 
 
 def _checks() -> dict[str, tuple[Callable[[Any], Tensor], Callable[[], Tensor]]]:
-    """Return two functions for each part: one computes the student's result from the imported file,
-    the other the expected result.
+    """Return two functions for each part.
+
+    The first function computes a result with the student's imported file. The second function
+    returns the expected result.
     """
     right = _reference_model()
     weights, layer = right.gpt2_weights(), right.encoder.layers[0]

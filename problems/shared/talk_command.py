@@ -251,7 +251,7 @@ def _read_saved(name: str | None, console: Console) -> SavedModel:
 
 
 def _student_parts_model(kept: SavedModel) -> tuple[Model, Sample, str]:
-    """Return a model of the student's parts, `sample`, and a text that lists the parts."""
+    """Return a model of the student's parts, `sample`, and a list of the parts as text."""
     reading = [name for name in student_parts.TRAINING if name != "training step"]
     parts = student_parts.load_parts([*reading, *student_parts.GENERATION])
     config = argparse.Namespace(**kept.config)

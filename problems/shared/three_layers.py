@@ -61,7 +61,10 @@ def about_parameters(make, default):
     names = [f"{layer}.{part}" for layer in LAYERS for part in ("weight", "bias")]
 
     def existing(bias):
-        """Return, for each expected name and each layer's name, 1 if a parameter has it, else 0."""
+        """Return for each name 1 if a parameter has it, else 0.
+
+        The names are those of the expected parameters and those of the layers.
+        """
         every = parameters(make(4, bias))
         return torch.tensor([float(name in every) for name in (*names, *LAYERS)])
 

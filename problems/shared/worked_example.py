@@ -252,7 +252,9 @@ def differentiated(code, arguments):
 
 
 def large_numbers(x, weights):
-    """Yield a description, tokens and weights. Some numbers are large, but scores differ little.
+    """Yield triples (description, tokens, weights) in which some numbers are large.
+
+    The scores of a query still differ little.
 
     Args:
         x: tokens, shape (B, T, C).
@@ -388,8 +390,8 @@ def loops_over_pairs(run):
 
     Such code is correct, but takes minutes for a long sequence. It is recognized by its time for
     24, 48 and 192 positions: from 48 to 192 positions, a loop over pairs adds about 20 times as
-    many steps as from 24 to 48, and a loop over positions 6 times as many. If a call takes less
-    than 10 ms for 192 positions, it is never a loop over pairs.
+    many steps as from 24 to 48, and a loop over positions 6 times as many. If a call for 192
+    positions takes less than 10 ms, the result is False.
 
     On a busy machine, a call may wait for longer than it runs. So a slow call is repeated up to
     eight times. Finally, it is compared with a call for twice as many positions, in which a loop

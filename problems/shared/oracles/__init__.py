@@ -1,1 +1,1 @@
-"""Compute and judge results. A worker that tests student code does not contain this package."""
+"""Compute expected results and judge results. Workers that run tests do not receive these files."""

@@ -1,4 +1,4 @@
-"""Compute attention by hand, in plain Python, and list the results of the worked example."""
+"""Compute attention by hand, in plain Python. The constants are results of the worked example."""
 
 import math
 import operator
@@ -78,7 +78,7 @@ def attend_by_hand(query, keys, values, *, scaled=True):
 
 
 def attention_by_hand(queries, keys, values, *, scaled=True, causal=False):
-    """Return the output for each query. If causal, query i uses only the first i + 1 keys."""
+    """Return the output for each query. If `causal`, query i uses only the first i + 1 keys."""
     visible = range(1, len(queries) + 1) if causal else [len(keys)] * len(queries)
     return [
         attend_by_hand(query, keys[:n], values[:n], scaled=scaled)

@@ -29,7 +29,7 @@ def slopes(module, x, past, upstream):
 def read(module, idx, upstream):
     """Return the results of a correct model, and the gradients of the last logits.
 
-    The results are the logits and the present: the keys and values of all tokens, for each layer.
+    The results are the logits and `present`: the keys and values of all tokens, for each layer.
 
     Args:
         module: the model.

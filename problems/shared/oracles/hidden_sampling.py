@@ -8,7 +8,7 @@ from grader.run.compare import check_form, require
 
 
 def keeps_about(filtered, call, logits, p):
-    """Require that top-p keeps the most probable tokens, about as many as have the sum p."""
+    """Require that top-p keeps the most probable tokens, about as many as reach the sum p."""
     kept = check_form(filtered, logits, call) > -math.inf
     sums = logits.double().softmax(-1).sort(descending=True).values.cumsum(-1)
     for number, below in zip(kept.sum(-1).tolist(), (sums < p).sum(-1).tolist(), strict=True):

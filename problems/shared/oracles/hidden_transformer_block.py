@@ -11,7 +11,7 @@ def has_gradients(gradients, call, right, near, part):
         call: the call, as text.
         right: the expected gradients, by name.
         near: tolerances, as for `check`.
-        part: an allowed error, relative to the largest entry of the gradient.
+        part: the absolute tolerance is at least this share of a gradient's largest entry.
     """
     for name, gradient in right.items():
         what = f"the gradient of {call} with respect to {name}"

@@ -26,7 +26,10 @@ def refused(outcome, call, enabled, reason=""):
 
 
 def is_gradient_mode(mode, call, enabled):
-    """Require that the gradient mode after a call is the mode before it, `enabled`."""
+    """Require that a call did not change the gradient mode.
+
+    `mode` is the gradient mode after the call, and `enabled` the mode before it.
+    """
     require(
         mode is enabled,
         f"{call}\nYour code leaves gradients switched {'off' if enabled else 'on'} for all code "
@@ -138,7 +141,7 @@ def drops_differently(outputs, call, scores, dropout):
     ]:
         (weights_1, entries_1), (weights_2, entries_2) = dropped[one], dropped[two]
         shown = ~(entries_1.all(-1) | entries_2.all(-1))
-        # If neither call drops a weight, the check of the numbers of dropped weights reports it.
+        # Here, two calls that drop no weights are accepted. The check of the numbers reports them.
         none = not (weights_1 | weights_2)[shown].any()
         different = none or not torch.equal(weights_1[shown], weights_2[shown])
         same = f"{call}\n{what} dropped the same"

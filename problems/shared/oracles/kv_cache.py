@@ -11,7 +11,7 @@ from shared.oracles.gpt import batched, gpt_by_hand, greedy_by_hand
 
 logits = partial(batched, gpt_by_hand)
 
-# The results of kv_cache_bytes, by its arguments.
+# Maps the arguments of kv_cache_bytes to its result.
 BYTES = {
     (1, 1, 1, 1, 1): 2,
     (12, 768, 1024): 37_748_736,
@@ -21,7 +21,7 @@ BYTES = {
     (2, 3, 5, 7, 11): 4620,
 }
 
-# The past has the keys 1, 0 and the values 10, 20. A new token has query 1, key 2 and value 60.
+# `past` has the keys 1, 0 and the values 10, 20. A new token has query 1, key 2 and value 60.
 # OUTPUT_IN_NUMBERS is the output for one new token, OUTPUTS_IN_NUMBERS for two equal ones.
 OUTPUT_IN_NUMBERS = torch.tensor([[[44.1624]]])
 OUTPUTS_IN_NUMBERS = torch.tensor([[[44.1624], [50.4893]]])
@@ -43,9 +43,9 @@ def is_int(value, call):
 
 
 def attention(x, past, weights, n_head):
-    """Return the output and the present of a CachedAttention with these weights.
+    """Return the output and `present` of a CachedAttention with these weights.
 
-    The present consists of the keys and values of all tokens.
+    `present` consists of the keys and values of all tokens.
 
     Args:
         x: the new tokens, shape (B, T, C).
@@ -87,7 +87,7 @@ def in_heads(rows, n_head):
 
 
 def generated(prompts, n_new, weights, config):
-    """Return greedy continuations, and the smallest gap between the two largest logits."""
+    """Return greedy continuations, and the smallest gap between a step's two largest logits."""
     texts, nearest = [], math.inf
     for tokens in prompts.tolist():
         for _ in range(n_new):

@@ -29,7 +29,7 @@ def mean_of_products(mean, call):
 
 
 def spread_of_products(spread, call):
-    """Require that the variances of `mean_of_products` have a standard deviation of about 0.39.
+    """Require that the variances in `mean_of_products` have a standard deviation of about 0.39.
 
     The fourth moment is 9 for products of normal numbers, and 3.24 for products of uniform numbers.
     """
@@ -44,7 +44,9 @@ def mean_of_many_pairs(mean, call, times):
 
 
 def of_these_pairs(values, call, n_pairs, seeds):
-    """Require that the values are the variances of exactly n_pairs pairs, one for each seed.
+    """Require that each value is the variance of exactly n_pairs dot products.
+
+    `values` contains one value for each of the seeds.
 
     The correct variances depend on the order in which the random numbers are drawn. If the
     student's code uses none of the usual orders, all values are accepted.

@@ -26,7 +26,7 @@ PROBABILITIES_AT = {
     1.0: torch.tensor([0.0317, 0.6364, 0.0117, 0.0861, 0.2341]),
     2.0: torch.tensor([0.0956, 0.4287, 0.0580, 0.1577, 0.2600]),
 }
-# The filtered logits of the example, by k and by p.
+# The filtered logits of the example. The keys are k in TOP_K, and p in TOP_P.
 TOP_K = {
     1: torch.tensor([-INF, 4.0, -INF, -INF, -INF]),
     2: torch.tensor([-INF, 4.0, -INF, -INF, 3.0]),
@@ -253,7 +253,7 @@ def are_seeded(drawn, call, shape, same, different):
 def comes_from_all(drawn, call, logits):
     """Require that tokens are drawn from the whole softmax: their mean log-probability fits it.
 
-    For correct code, this mean is off by six standard deviations less than once in 1e8 times.
+    For correct code, a difference of six standard deviations has a probability below 1e-8.
     """
     are_tokens(drawn, call, logits.shape)
     rank = (logits > logits.gather(-1, drawn[:, None])).sum(-1).max() + 1

@@ -82,7 +82,7 @@ def loss(logits, targets):
 
 
 def are_logits_of_weights(logits_and_weights, call, idx, n_head, near):
-    """Require that logits fit the weights; `logits_and_weights` contains both."""
+    """Require the correct logits for given weights; `logits_and_weights` contains both."""
     actual, weights = logits_and_weights
     check(actual, logits(idx, weights, n_head, dtype=torch.float32), call, **near)
 

@@ -36,7 +36,7 @@ RATES = {
     110: 0.1,
     500: 0.1,
 }
-"""The learning rate by step: it rises for 10 steps to 1.0, then falls to 0.1 at step 110."""
+"""Maps steps to learning rates, which rise for 10 steps to 1.0, then fall to 0.1 at step 110."""
 
 ADAMW_IN_NUMBERS = torch.tensor([0.85, 1.05, 1.9])
 
@@ -50,7 +50,7 @@ REMAINING_SHARES = {
 }
 """The share of a gradient that remains after a softmax, and its tolerance.
 
-The keys are d_k and whether the scores are scaled.
+The keys are pairs: d_k, and whether the scores are scaled.
 """
 
 
