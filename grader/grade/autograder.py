@@ -40,7 +40,7 @@ _PROBLEM = ("problems/{id}/*", "solutions/{id}/problem.py", "solutions/{id}/salt
 """Patterns of the files that the archive contains for each problem that it grades."""
 
 _NOT_HERE = b"# The tests of this problem are not in this autograder.\n"
-"""The content of the test file of each problem that is not graded.
+"""The content that replaces the test file of each problem that is not graded.
 
 The file stays in the archive, because a course must contain a test file for each problem.
 """

@@ -195,7 +195,7 @@ class _Keeper:
         Args:
             plans: plans without a problem to grade.
             absent: the results of students who are not among the submissions.
-            previous: maps the name of each submission to its result of the previous run.
+            previous: maps the name of each submission to its result from the previous runs.
         """
         for result in (*(self._assembled(each, {}) for each in plans), *absent):
             if result != previous.get(result.submission):

@@ -22,7 +22,7 @@ def reserved_cores(jobs: int) -> Iterator[list[int | None]]:
     """Yield a list with a reserved core for each job.
 
     If there are more jobs than free cores, some jobs share a core. If other runs have reserved all
-    cores, or if the system is not Linux, the list contains None for each job. Then the jobs may run
+    cores, or if the system is not Linux, the list contains None for each job. Then the jobs can run
     on any core.
     """
     if sys.platform != "linux":

@@ -30,7 +30,7 @@ class Forecast:
 
     Attributes:
         plans: the problems to grade and to keep, for each submission.
-        kept: the results of the whole class, without the problems that a run would grade.
+        kept: the results of the whole class, except for problems that a run would grade.
         same: describes which results belong to the same person.
         late: the (row name, problem id) pair of each late file.
         summary: the summary of the run.

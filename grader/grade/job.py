@@ -48,7 +48,7 @@ def serve(
         prefork_server: the connection to this process's prefork server, if there is one.
         course: the course with the tests.
         settings: seed, limits and level of isolation.
-        needed: ids of the problems that submissions may contain.
+        needed: the ids of all problems in the submissions.
         core: the only core to grade on; None for all cores.
     """
     with suppress(EOFError, BrokenPipeError):
@@ -68,7 +68,7 @@ def serve(
 
 
 def limit_memory(size: int) -> None:
-    """Limit the bytes that this process may allocate from now on. Linux only.
+    """Limit the bytes that this process can allocate from now on. Linux only.
 
     If judging a worker's message needs more memory, the test fails.
     """
@@ -82,7 +82,7 @@ def limit_memory(size: int) -> None:
 
 @contextmanager
 def memory_limit(size: int = _MEMORY) -> Iterator[None]:
-    """Limit the bytes that this process may allocate in this context. Linux only."""
+    """Limit the bytes that this process can allocate in this context. Linux only."""
     if sys.platform != "linux":
         yield
         return
@@ -109,7 +109,7 @@ def grader_for(
         settings: seed, limits and level of isolation.
         core: the only core to grade on; None for all cores.
         prefork_server: the connection to this process's prefork server, if there is one.
-        needed: ids of the problems that submissions may contain; None for all problems.
+        needed: the ids of all problems in the submissions; None for the whole course.
 
     Raises:
         InternalError: the sandbox can't be started.

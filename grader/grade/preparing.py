@@ -57,7 +57,7 @@ class Prepared:
         plans: the problems to grade and to keep, for each submission.
         absent: the results of students who are not among the submissions.
         previous: the results of previous runs.
-        gradebook: the rows of the last run's gradebook, by identity.
+        gradebook: maps identities to the rows of the last run's gradebook.
         common: maps the id of each problem to the provenance that all students share.
         people: the students in `names.csv`. It maps the cells of the column `found` to those of the
             column `means`.

@@ -36,7 +36,7 @@ class Replay:
         problem: the id of the problem.
         source: the test's source.
         rerun: the outcome of the replay.
-        graded: the results of the graded run, by test id.
+        graded: maps test ids to the results of the graded run.
         notes: remarks on differences from the graded run.
     """
 
@@ -53,10 +53,10 @@ class Rerun:
     """The outcome of a replayed test.
 
     Attributes:
-        tests: the result of each case of the test.
-        tracebacks: the traceback of each failed test, by test id.
+        tests: the result of the test, or of each of its parametrized cases.
+        tracebacks: maps the id of each failed test to its traceback.
         printed: the text that the student's code printed.
-        checks: a text with the values of the student's code and of the reference, by test id.
+        checks: maps test ids to texts with the values of the student's code and the reference.
     """
 
     tests: list[TestResult]

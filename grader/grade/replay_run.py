@@ -61,7 +61,7 @@ def run_again(
 
 
 def _checks(student: Recording, reference: Recording) -> dict[str, str]:
-    """Return the result of `records_shown` for each test, by test id."""
+    """Map the id of each test to the result of `records_shown`."""
     return {
         test.id: records_shown(
             student.tests.expected(test, student.session.seed),
@@ -76,7 +76,7 @@ def _checks(student: Recording, reference: Recording) -> dict[str, str]:
 def _tracebacks(
     problem: Problem, source: bytes, details: Mapping[str, RunDetails]
 ) -> dict[str, str]:
-    """Return the traceback of each test that did not pass, by test id."""
+    """Map the id of each test that did not pass to its traceback."""
     files = {True: str(problem.test_file), False: SUBMISSION_FILE}
     lines = {
         True: problem.test_file.read_text(encoding="utf-8").splitlines(),

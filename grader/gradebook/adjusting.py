@@ -28,7 +28,7 @@ from grader.result import ProblemResult, Status, SubmissionResult, readable_name
 from grader.text import counted, quoted, some
 
 _TESTS_ALIKE = 0.5
-"""A known test name is suggested for an unknown one if their similarity is not below this."""
+"""A known test name is suggested for an unknown name if their similarity is at least this."""
 
 _MOST_LISTED = 8
 """The maximum number of tests or problems to list in a message."""

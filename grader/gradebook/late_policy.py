@@ -6,7 +6,7 @@ If the file does not exist, there are no deductions. An example:
     share = 0.1              # the share of the points that is lost for each day or hour
     grace = "15 minutes"     # no deduction until this time after the deadline
     floor = 0.5              # the smallest share of the points that is kept
-    flagged = 0.2            # the share that is lost if the time of a late file is unknown
+    flagged = 0.2            # the share of the points that is lost for a late file of unknown time
     zone = "Europe/Berlin"   # the course's time zone
 
     [deadlines]
@@ -17,7 +17,7 @@ If the file does not exist, there are no deductions. An example:
     "Ada Lovelace" = { 03 = "1 week", 04 = 2026-11-16T12:00:00 }
     "*" = { 05 = "1 day" }   # everyone
 
-`flagged` may differ by problem: `flagged = { 03 = 0, "*" = 0.2 }`.
+`flagged` can be different for each problem: `flagged = { 03 = 0, "*" = 0.2 }`.
 
 Days and weeks are calendar days in the course's time zone. For example, one day after Saturday
 20:00 is Sunday 20:00, even if the clocks change. Hours and minutes are exact. The deduction is

@@ -79,7 +79,7 @@ class BookLine:
         raise NotImplementedError
 
     def parts(self, problem: ProblemResult) -> frozenset[str]:
-        """Return the ids of the tests or criteria of a problem that the line changes."""
+        """Return the ids of the tests or criteria that the line changes in `problem`."""
         raise NotImplementedError
 
     def concerns(self, problem: str) -> bool:
@@ -120,7 +120,7 @@ class Correction(BookLine):
 
     @property
     def test(self) -> str:
-        """The name of a test or the id of one of its cases; empty for the whole problem."""
+        """The name of a test or the id of a parametrized case; empty for the whole problem."""
         return self.cells.get("test", "")
 
     @property
@@ -130,7 +130,7 @@ class Correction(BookLine):
         return None if text.lower() == LEAVE_OUT else read_points("mark", text, LEAVE_OUT)
 
     def tests(self, problem: ProblemResult) -> list[TestResult]:
-        """Return the tests of a problem that the line applies to."""
+        """Return the tests in `problem` to which the line applies."""
         return [test for test in problem.tests if self.test in ("", test.id, test.name)]
 
     def parts(self, problem: ProblemResult) -> frozenset[str]:

@@ -15,7 +15,7 @@ from grader.result import SubmissionResult, readable_names
 from grader.text import quoted
 
 Aliases = Mapping[str, Sequence[str]]
-"""Other names of a student, by the name of the submission."""
+"""Maps the name of a submission to other names of its student."""
 
 NO_ALIASES: Aliases = {}
 
@@ -55,13 +55,13 @@ class People:
         self._by_name: _ByName = defaultdict(dict)
         self._by_small: _ByName = defaultdict(dict)
         self._others: defaultdict[str, list[RosterEntry]] = defaultdict(list)
-        """The students on the roster without a known submission, by name."""
+        """Maps names to students on the roster without a known submission."""
         for entry in [*matched.absent, *matched.unclear]:
             for name in {*map(_small, entry.names)}:
                 self._others[name].append(entry)
         readable = readable_names(results)
         self._by_letters: defaultdict[str, list[SubmissionResult]] = defaultdict(list)
-        """The submissions by full name without spaces and punctuation, as in some file names."""
+        """Maps full names without spaces and punctuation, as in some file names, to submissions."""
         for result in results:
             if result.identity:
                 self._by_identity[result.identity] = result

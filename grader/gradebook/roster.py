@@ -215,7 +215,7 @@ def _pairs(
 def _may_match(
     entry: RosterEntry, known: Known, matched: Mapping[str, Sequence[RosterEntry]]
 ) -> bool:
-    """Return whether an entry may belong to an author.
+    """Return whether an entry can belong to an author.
 
     The ids of the entry and the author must not contradict each other. A single student must not
     have an entry yet, but a group can have several. On Canvas the name must match as well, because

@@ -32,7 +32,7 @@ _TITLE_AND_ID = re.compile(r"(.*) \(([0-9]+)\)", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """The columns of a platform's file. A file can write their names in upper or lower case.
+    """The columns of a platform's file. Column names can be in upper or lower case.
 
     Attributes:
         ids: maps the possible names of a column to templates for the keys of a student. In a
@@ -45,7 +45,7 @@ class Platform:
         most: the column with the maximum of each mark; empty if there is none.
         lock: the column that shows whether a mark is locked; empty for the column of the marks.
         locked: maps each value that locks a mark, in capitals, to the reason.
-        has_new_numbers: whether ids are different in each assignment, and may identify groups.
+        has_new_numbers: whether ids are different in each assignment, and can identify groups.
         missing: advice to the user if a required column is missing.
     """
 
@@ -86,7 +86,7 @@ PLATFORMS = {
         names=["Name", "First Name", "Last Name"],
     ),
 }
-"""The platforms by their names on the command line."""
+"""Maps the names of platforms on the command line to the columns of their files."""
 
 
 def any_csv(id_column: str) -> Platform:
