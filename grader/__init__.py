@@ -1,8 +1,8 @@
 """Tests, verdicts and reports for a course of exercises.
 
-This module imports nothing at the top. A student's `explore.py` imports this package first. Until
-`grader.student.script` has run, Python would import a file such as `enum.py` from the student's
-folder instead of the standard library's.
+This module imports nothing at the top. A student's `explore.py` imports this package first. At
+that time, Python still prefers files in the student's folder, such as `enum.py`, to modules of the
+standard library. `grader.student.script` changes this.
 """
 
 

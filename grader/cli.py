@@ -291,11 +291,11 @@ def _signals_raised() -> Iterator[None]:
 
 @contextmanager
 def reported_errors() -> Iterator[list[str]]:
-    """Print an error as one line, and exit with the status for this kind of error.
+    """Print an error in the `with` block as one line, and exit with the status for its kind.
 
     Yields:
         An empty list. The command appends sentences about finished work and how to continue. They
-        are printed if the command is interrupted.
+        are printed if the command is interrupted or the system reports an error.
     """
     on_early_end: list[str] = []
     try:

@@ -16,7 +16,7 @@ from grader.diagnose.fingerprints import Fingerprints, deviations
 from grader.result import TestResult
 
 _TYPOS = ("AttributeError", "NameError", "TypeError")
-"""If the reference raises one of these in a question of `probe.py`, the question has an error."""
+"""If a question of `probe.py` makes the reference raise one of these, the question has an error."""
 
 VISIBLE_SHARE = 0.9
 """The minimum share of mistakes that the visible tests must catch."""

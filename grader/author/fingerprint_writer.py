@@ -2,8 +2,8 @@
 
 The course contains more than a thousand mistakes, and a probe asks about a hundred questions.
 Therefore `fingerprints.json` stores the answers of each mistake, and a hash of everything that the
-answers depend on. A mistake is probed again only if this hash has changed. For a variant with the
-same answers as the reference, only the hash is stored.
+answers depend on. The probe runs on the mistake again only if this hash has changed. For a variant
+with the same answers as the reference, only the hash is stored.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class KeptAnswers:
             if not will_rewrite:
                 raise
             known = Fingerprints()
-        # The file stores only the answers of a mistake that differ from the reference's.
+        # Of a mistake's answers, the file stores only those that differ from the reference's.
         self._is_same = _same_answers(known.reference, reference)
         self._mistakes = {mistake.name: mistake for mistake in known.mistakes}
         self._right = known.right
@@ -92,9 +92,9 @@ class KeptAnswers:
         )
 
     def right(self, variants: Iterable[CandidateOutcome]) -> dict[str, str]:
-        """Return for each variant's name a hash of everything that the variant's answers depend on.
+        """Return a hash of all that a variant's answers depend on, for each variant.
 
-        Omit variants with other answers than the reference.
+        The keys are the names of the variants. Omit variants with other answers than the reference.
         """
         return {
             outcome.candidate.name: self._hash(outcome.candidate, {})

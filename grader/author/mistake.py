@@ -15,7 +15,7 @@ def mistaken_file(course: Course, problems: Sequence[Problem], name: str) -> str
 
     Args:
         course: the course with the mistakes.
-        problems: a single problem.
+        problems: a sequence that must contain exactly one problem.
         name: the name of the mistake.
 
     Raises:

@@ -44,7 +44,7 @@ def new_problem(course: Course, id: str, part: str = "") -> Problem:
     Args:
         course: the course to change.
         id: the id of the new problem, such as `12-name`.
-        part: the id of the part of the course for the problem; empty for the last part.
+        part: the id of the part that the problem will belong to; empty for the last part.
 
     Raises:
         UsageError: the id is invalid or already used, or the part does not exist.

@@ -1,8 +1,8 @@
 """Record the results of an audit in a file, and compare two audits.
 
-`author audit --record FILE` writes the file, and `--against FILE` lists the differences from it.
-Only tests that do not pass are recorded. The file contains one fact per line, so that a diff of two
-files is readable.
+`author audit --record FILE` writes the file. `--against FILE` lists the differences between the
+file and the present audit. Statuses are recorded only for tests that did not pass. The file
+contains one fact per line, so that a diff of two files is readable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RecordedTest:
     Attributes:
         points: the earned points.
         named: the names of the diagnosed mistakes.
-        not_passed: a dictionary from the ids of the tests that did not pass to their statuses.
+        not_passed: maps the id of each test that did not pass to its status.
     """
 
     points: float

@@ -405,7 +405,7 @@ def _solution_files(course: Course, problem: Problem) -> list[Path]:
 
 
 def _problem_files(problem: Problem) -> Iterator[tuple[str, bytes]]:
-    """Yield (path in the copy, content) pairs of the files of a problem."""
+    """Yield (path in the copy, content) pairs of the files of a problem that the copy contains."""
     folder, data = f"problems/{problem.id}", f"{COPY_DATA}/{problem.id}"
     stub = _stub(problem)
     yield f"{folder}/{SUBMISSION_FILE}", stub

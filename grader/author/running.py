@@ -36,7 +36,7 @@ from grader.run.suite import Suite
 _FEW = 4
 """If at most this many tests catch a mistake, the tests run on it again under other conditions.
 
-They could have caught the mistake by chance. Each parameter of a test function counts as a test.
+They could have caught the mistake by chance. A parametrized test function counts as several tests.
 """
 
 _GARBAGE = 10_000
@@ -186,7 +186,7 @@ def run(
     Args:
         candidate: the candidate.
         answers: the valid answers to the problem's probe; None if the candidate must be probed.
-        first: the id of the first test to run, because it caught this mistake earlier; or "".
+        first: the id of the test that caught this mistake in an earlier audit, or "". Run it first.
         known: the data about each test from the reference's run.
         root: the course's folder.
         all_tests: whether all tests are run on a mistake even after its weight is confirmed.

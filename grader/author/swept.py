@@ -1,8 +1,8 @@
 """Call all functions of torch, and report those with the same answers as a forbidden function.
 
 `sweep.py` sends this file to a worker instead of a student's file. Therefore this file must not
-import the grader. It mentions torch.compile, so the worker loads the modules of torch's compiler.
-Some functions of torch need them.
+import the grader. The file mentions torch.compile, so the worker loads the modules of torch's
+compiler. Some functions of torch need them.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def _answers_as(tensor: Tensor) -> set[str]:
 def _attends(function: Any, qkv: Tensor, keys: int) -> str | None:
     """Return the name of torch's attention function that `function` imitates, or None.
 
-    Attention is recognized by properties that hold for any weights, such as these:
+    Attention is recognized by properties that do not depend on weights, such as these:
     - Reordering keys and values together does not change the result.
     - Reordering only the queries changes it.
     - If all rows of the values are equal, the result does not depend on the queries.

@@ -20,10 +20,10 @@ from grader.result import ProblemResult, Status, TestResult
 from grader.run.local_files import LocalFiles
 
 IDEA_KEEPS = 0.5
-"""If a mistake misses the problem's idea, it keeps at most this share of the points."""
+"""A mistake that misses the problem's idea must keep at most this share of the points."""
 
 FUNCTION_KEEPS = 0.2
-"""If a mistake misses a function's idea, it keeps at most this share of that function's points."""
+"""A mistake that misses a function's idea must keep at most this share of the function's points."""
 
 SLIP_LOSES = 0.2
 """The largest share of a problem's points, and of each function's points, that a slip may cost."""
@@ -84,7 +84,10 @@ def misplaced(
 
 
 def _costly(result: ProblemResult, uses: Mapping[str, frozenset[str]]) -> str | None:
-    """Return the end of a sentence if a slip costs too many points, or None."""
+    """Return the reason if a slip costs too many points, or None.
+
+    The reason is the end of a sentence.
+    """
     functions = sorted({name for names in uses.values() for name in names})
     parts = [("the problem", result.tests)]
     parts += [(name, tests_of(name, result, uses)) for name in functions]

@@ -76,8 +76,7 @@ _TRACES = {
     # The constructor of each optimizer calls methods of the base class Optimizer.
     "optim": ("Optimizer", "::_fused_ada", "::_fused_sgd"),
     "clip_grad_norm_": ("clip_grad", "get_total_norm()"),
-    # The functions that all functions of torch.func and torch.autograd call, and operators for
-    # derivatives.
+    # Functions and operators with which torch.func and torch.autograd compute derivatives.
     "autograd": (
         "backward",
         "make_dual",

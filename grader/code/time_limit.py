@@ -26,10 +26,10 @@ For comparison, the slowest test takes less than a second.
 """
 
 NO_END = "Your code did not finish in time."
-"""The message for a student whose code exceeded its time limit."""
+"""The message to a student if the code exceeded its time limit."""
 
 NO_END_OF_FILE = "problem.py does not finish while it is being imported."
-"""The message for a student whose file exceeded the time limit while it was imported."""
+"""The message to a student if the file exceeded the time limit while it was imported."""
 
 WALL_FACTOR = 20
 """The maximum ratio of wall time to the limit on charged time."""
