@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-# The program ends after its parent, even if the parent is killed.
+# An endless loop that keeps a core busy. It ends when its parent process has ended.
 _BUSY = """
 import os
 parent = os.getppid()
@@ -28,7 +28,7 @@ def busy_core(programs: int) -> Iterator[int]:
     started: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(programs):
-            # A separate session for each program: the kernel may divide the time among sessions.
+            # The kernel may divide the time among sessions, so each program has its own session.
             command = [sys.executable, "-Sc", _BUSY]
             one = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
             started.append(one)

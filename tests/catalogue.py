@@ -44,7 +44,7 @@ def write_mistakes(solutions: Path, mistakes: dict[str, tuple[str, str, str]]) -
 
 
 def first_case_ids(suite: Suite) -> list[str]:
-    """Return the id of each test. If a test has several cases, return the first case's id."""
+    """Return one id for each test. For a parametrized test, it is the id with the first values."""
     first: dict[tuple[str, str], str] = {}
     for test in suite.tests:
         first.setdefault((test.problem.id, test.name), test.id)

@@ -41,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not config.getoption("numprocesses", default=None):
-        gc.disable()  # until all tests are collected, as this creates little garbage
+        gc.disable()  # before pytest_collection_finish, there is little garbage
         import torch
         from typer import testing
 
@@ -189,7 +189,7 @@ def origin() -> Iterator[TemplateProcess]:
 
 @pytest.fixture
 def lent(origin: TemplateProcess) -> Iterator[None]:
-    """When this process grades a class, fork the sandboxes from `origin`."""
+    """Let grading in the test process fork its sandboxes from `origin`."""
     with lent_template(origin):
         yield
 
@@ -342,7 +342,7 @@ class _KeptSession:
 def student_pytest(
     small_course: Course, monkeypatch: pytest.MonkeyPatch, students_plugins: list[Distribution]
 ) -> Callable[..., StudentRun]:
-    """Return a function that writes a file and runs pytest on it in this process."""
+    """Return a function that writes a student's file and runs pytest in the test process."""
     from grader.code.course_modules import modules_of_course
 
     (problem,) = small_course.problems()
@@ -355,7 +355,7 @@ def student_pytest(
         problem.stub.write_text(textwrap.dedent(source), encoding="utf-8")
         kept = _KeptSession()
         with modules_of_course(small_course.root), redirect_stdout(io.StringIO()) as out:
-            # The excluded plugin would collect garbage five times at the end of each run.
+            # pytest's plugin `unraisableexception` collects garbage five times at the end of a run.
             status = pytest.main(["--capture=sys", "-pno:unraisableexception", *options], [kept])
         result = kept.session.results.get(problem.id, ProblemResult(problem.id))
         return StudentRun(status, out.getvalue(), result)

@@ -21,10 +21,10 @@ HANG_SECONDS = 120
 
 @contextmanager
 def lent_template(template: TemplateProcess) -> Iterator[None]:
-    """When this process grades a class, fork the sandboxes from a running interpreter.
+    """Let grading in the test process fork its sandboxes from `template`.
 
-    Otherwise each run would start an interpreter and load torch. This takes longer than grading
-    a few submissions.
+    Otherwise each run would start an interpreter and load torch. This takes longer
+    than grading a few submissions.
     """
     kept = SimpleNamespace(
         start=template.start, __enter__=lambda: None, __exit__=lambda *exception: None
@@ -37,7 +37,7 @@ def lent_template(template: TemplateProcess) -> Iterator[None]:
 
 
 def lend(connection: Connection, prefork_server: socket.socket) -> None:
-    """Pass the prefork server of this process to the test, and wait until the test ends.
+    """Send a test the connection to a prefork server, and wait until the test has received it.
 
     Args:
         connection: the connection to the test.

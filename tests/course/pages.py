@@ -18,7 +18,7 @@ READMES = {problem.id[:2]: text_of(problem) for problem in own_course().problems
 
 
 def row(number: str, first: str) -> list[str]:
-    """Return the cells after the first cell, in the first table row that begins with `first`."""
+    """Find the first table row whose first cell is `first`, and return its other cells."""
     rows = re.findall(rf"^\| {re.escape(first)} \|(.*)\|$", READMES[number], re.MULTILINE)
     assert rows, first
     return [cell.strip() for cell in rows[0].split("|")]

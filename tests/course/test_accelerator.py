@@ -1,4 +1,4 @@
-"""Models train on a GPU if there is one and the code works there."""
+"""Training uses the GPU. It uses the CPU if there is no GPU or the code fails on the GPU."""
 
 from __future__ import annotations
 

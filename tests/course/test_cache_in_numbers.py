@@ -1,4 +1,4 @@
-"""The numbers in problem 09's README, and its limit on cost, are correct."""
+"""The numbers in problem 09's README are correct. The limit on cost detects a missing cache."""
 
 from __future__ import annotations
 

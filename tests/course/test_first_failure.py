@@ -33,5 +33,5 @@ def test_the_first_failed_test_is_about_the_mistake(
     judged = [test for test in failed if not test.message.startswith(NOT_YET)]
     assert judged[0] is failed[0]
     assert all(test.message.count(NOT_YET) == 1 for test in failed if test not in judged)
-    if slip.name == "07_no_positions":  # no other test can be judged without positions
+    if slip.name == "07_no_positions":  # the other tests need position embeddings
         assert {test.name for test in judged} == {"test_layers"}

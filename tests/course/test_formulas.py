@@ -1,8 +1,8 @@
 r"""GitHub and VS Code pass the formulas of all documents to TeX unchanged.
 
 GitHub applies Markdown to the text between dollars before TeX reads it. Markdown removes the first
-backslash of `\\`, `\,`, `\_` and similar, except of a `\\` at the end of a line, which GitHub
-keeps. In some places it reads `_` and `*` as emphasis. VS Code passes formulas to TeX unchanged. So
+backslash of `\\`, `\,`, `\_` and similar, but GitHub keeps a `\\` at the end of a line. In some
+places, Markdown reads `_` and `*` as emphasis. VS Code passes formulas to TeX unchanged. So
 a formula must be written in such a way that Markdown does not change it.
 """
 

@@ -66,7 +66,7 @@ def test_a_loop_over_pairs_is_recognized(
 
 
 def test_a_loop_is_recognized_if_all_short_calls_are_delayed(has_loop: Callable[..., bool]) -> None:
-    """The delays distort the growth from 24 to 48 positions, so 192 and 384 are compared."""
+    """The delays distort the time for 48 positions, so the times for 192 and 384 are compared."""
     assert has_loop(
         lambda length: 20 * seconds_for_pairs(length), itertools.repeat(0.15), delayed=48
     )

@@ -73,7 +73,7 @@ def test_a_changed_manifest_is_read_again(small_course: Course) -> None:
 
 
 def test_a_command_uses_a_given_course(two_parts: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(COURSE_VARIABLE, "")  # so that the variable is restored after the test
+    monkeypatch.setenv(COURSE_VARIABLE, "")  # restores the variable after the test
     done = CliRunner().invoke(cli.app, ["--course", str(two_parts.root), "check"])
     assert "01-doubling" in done.output
     assert "softmax" not in done.output

@@ -68,7 +68,7 @@ def explore(tmp_path, monkeypatch, capsys, library):
 
 
 def remarks(words):
-    """Return the remarks about the student's functions, each once."""
+    """Return the different remarks about the student's functions."""
     return set(re.findall(r"^[\w ]+: (yours.*)$", words, re.MULTILINE))
 
 
@@ -198,7 +198,7 @@ def test_the_students_parts_train_on_the_students_text(explore, tmp_path):
 def test_the_weights_of_the_best_step_are_kept(explore, monkeypatch):
     losses = iter([2.0, 1.0, 3.0])
     monkeypatch.setattr(torch_gpt, "evaluate", lambda *_: next(losses))
-    monkeypatch.setattr(torch_gpt, "train_step", lambda *_: 1.0)  # as training takes long
+    monkeypatch.setattr(torch_gpt, "train_step", lambda *_: 1.0)  # a real step is slow
     monkeypatch.setitem(SHORT_TRAINING, "07-tiny-gpt", ("--steps", "60"))
     _, words = explore("07-tiny-gpt", STUB_OF_07, "--seed", "3")
     assert "lowest after step 40: 1.000" in words
@@ -249,7 +249,7 @@ def test_a_wrong_mask_is_drawn_next_to_the_expected_one(tmp_path, explore, monke
     )
     assert "causal_mask: yours differs from the expected result in 5 of 36 numbers." in words
     tables = [axes for axes in drawn[0].axes if axes.images]
-    # The weights follow the wrong mask: in all rows but the last, one more weight is positive.
+    # The wrong mask makes one more weight positive in each row except the last.
     assert "masked_softmax: yours, as expected." in words
     weights = torch.as_tensor(tables[1].images[0].get_array())
     assert torch.equal(weights > 0, torch.ones(6, 6).tril(1) == 1)

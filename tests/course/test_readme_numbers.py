@@ -130,7 +130,7 @@ def test_scores_of_512_entries_are_as_large_as_stated() -> None:
 def test_covariances_explain_the_variance_of_the_scores_of_03() -> None:
     q, k, v = (getattr(worked_example, name).double() for name in "QKV")
     of_entries = [table.var(correction=0).item() for table in (q, k, v)]
-    products = (q[:, None] * k[None]).flatten(0, 1)  # a row per pair, a column per entry
+    products = (q[:, None] * k[None]).flatten(0, 1)  # (16 pairs, 8 entries)
     covariances = torch.cov(products.T, correction=0)
     alone, together = covariances.diagonal().sum(), covariances.sum()
     scaled = attention.SCALED_SCORES.double().var(correction=0)

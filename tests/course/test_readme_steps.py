@@ -55,7 +55,7 @@ WRITTEN = {
 }
 """The functions, methods and classes that each step of a problem adds.
 
-A step that adds none completes the code of the previous step.
+An empty list means that the step completes the code of the previous step.
 """
 
 STEPS = [
@@ -66,7 +66,7 @@ STEPS = [
 
 
 def partly_written(stub: str, solution: str, written: set[str]) -> str:
-    """Return the solution. Functions that are not in `written` raise an exception."""
+    """Return the solution. Each function to write that is not in `written` raises an exception."""
     tree, of_stub = ast.parse(solution), functions(ast.parse(stub))
     to_write = {name for name, function in of_stub if STUB_LINE in ast.unparse(function)}
     for name, function in functions(tree):

@@ -63,7 +63,7 @@ def test_each_step_has_a_command_and_the_steps_name_all_parts_of_the_stub(readme
     for text in steps:
         idea, command, _ = drawings.sub("", text).partition("```bash\nuv run pytest -k ")
         assert command
-        assert word_count(idea) <= 140  # 120 for the idea, the rest for the function to write
+        assert word_count(idea) <= 140  # 120 for the idea, 20 for the function to write
     stub = readme.with_name("problem.py").read_text(encoding="utf-8")
     prose = re.sub(r"```.*?```", "", "".join(steps), flags=re.DOTALL)
     named = {*re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", prose)))}
@@ -104,7 +104,7 @@ def test_the_diagram_has_shapes_on_its_arrows(readme: Path) -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.id)
 def test_the_first_lines_agree_with_the_manifest(problem: Problem) -> None:
-    """The audit compares the difficulty, the time and the points."""
+    """The audit compares the rest: the difficulty, the time and the points."""
     title, _, line, *_ = (problem.folder / "README.md").read_text(encoding="utf-8").splitlines()
     assert title == f"# {problem.id[:2]} · {problem.entry.title}"
     part = f"Part {problem.part.id} · " if problem.part.optional else ""

@@ -1,4 +1,4 @@
-"""A model is built from the student's correct classes and functions, and its `names` list them."""
+"""A model is built from the student's correct classes and functions, and a summary lists them."""
 
 from __future__ import annotations
 

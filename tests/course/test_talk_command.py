@@ -146,7 +146,7 @@ def test_with_mine_the_students_parts_are_used_and_listed(all_solved: Path, talk
 
 
 def test_text_is_the_same_with_the_cache_as_without_it(all_solved: Path, talk: Talk) -> None:
-    def first_characters(mine: bool) -> str:  # generated before the context is full
+    def first_characters(mine: bool) -> str:  # before the context is full
         return talk("T 0", "ab", mine=mine).partition("] > ab")[2].replace("    ", "\t")[:6]
 
     assert first_characters(mine=True) == first_characters(mine=False)

@@ -123,7 +123,10 @@ def test_the_example_of_adamw_and_the_prediction_are_correct(reference: ModuleTy
 
 
 def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -> None:
-    """The fraction is near 1 for constant gradients, and small for alternating gradients."""
+    """A step changes a weight by a fraction of the learning rate.
+
+    The fraction is near 1 for constant gradients, and small for alternating gradients.
+    """
     assert "The fraction doesn't depend on the scale of the gradients" in README
 
     def last_step(gradients: list[float]) -> float:
@@ -143,7 +146,7 @@ def test_the_fraction_of_adamw_does_not_depend_on_the_scale_of_the_gradients() -
 
 @pytest.mark.parametrize("size", [1.0, 1e-8])
 def test_the_definition_of_adamw_agrees_with_pytorch(size: float, oracles: ModuleType) -> None:
-    """The cases include a missing gradient and changes of the learning rate."""
+    """In the six steps, a gradient is missing once, and the learning rate changes."""
     rng, rates, gradients = Rng(0), [0.05, 0.05, 0.2, 0.01, 0.0, 0.1], []
     before = rng.normal(3, 2, dtype=torch.float64)
     p = torch.nn.Parameter(before.clone())

@@ -108,7 +108,7 @@ def screen(number: str, *names: str) -> Screen:
     result = session.results[problem.id]
     read = reading(result, [])
     first = next((test for test in result.tests if test.is_wrong and test.is_judged), None)
-    if first is None:  # only hidden tests catch it
+    if first is None:  # only hidden tests fail
         return Screen("", (), observes=False)
     shown = session.shown[problem.id].get(first.id)
     says_more = "shape" in first.message or "dtype" in first.message

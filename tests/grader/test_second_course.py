@@ -23,7 +23,7 @@ COMMAND = "import sys; sys.argv[0] = 'grader'; from grader.cli_instructor import
 
 MARKS = {
     "noor-haddad": "10",  # right
-    "tomas-silva": "0.67",  # wrong: another axis, another dtype
+    "tomas-silva": "0.67",  # uses a wrong axis, and returns a wrong dtype
     "vera-lund": "0",  # cheats
     "yuki-mori": "0",  # does not end
 }

@@ -134,7 +134,7 @@ HINT = "## double\n\n<details>\n<summary>Nudge</summary>\n\nWhat is x + x?\n\n</
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pseudo-terminals")
 @pytest.mark.slow
 def test_keys_work_in_a_terminal(small_course: Course, tmp_path: Path) -> None:
-    """The folder contains files of the student with the names of modules."""
+    """The student's folder contains files with names of modules, such as `random.py`."""
     import pty
     import termios
 

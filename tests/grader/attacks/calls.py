@@ -37,11 +37,11 @@ CALLS = {
     "26_complex": "return (x + x).to(torch.complex64)",
     # Returns a tensor of 2^40 entries that takes a few bytes. It is too large, so it is bad output.
     "26_expanded": "return x.new_zeros(1).expand(1 << 40)",
-    # Returns the right tensor, computed from a parameter in a graph. It passes.
+    # Returns the right tensor, computed from a parameter, so it requires a gradient. It passes.
     "26_in_a_graph": "return torch.nn.Parameter(x + x) * 1",
     # Returns a quantized tensor. The dtype is wrong.
     "26_quantised": "return torch.quantize_per_tensor((x + x).float(), 0.1, 0, torch.qint8)",
-    # Returns a sparse tensor with the right numbers. It has no ordinary numbers, so it is wrong.
+    # Returns a sparse tensor with the right numbers. The test fails.
     "26_sparse": "return (x + x).to_sparse()",
     # Returns a tensor of the right shape and dtype without data. It is wrong.
     "26_without_data": 'return torch.empty_like(x, device="meta")',

@@ -158,7 +158,7 @@ class Attacked:
 
 
 def start_prefork_servers(attacked: Attacked, source: bytes = b"") -> None:
-    """Grade a correct and a wrong file, so that all prefork servers that the source needs run.
+    """Grade a correct and a wrong file to start the prefork servers that `source` needs.
 
     A prefork server with torch's compiler takes as long to start as several attacks take.
     """

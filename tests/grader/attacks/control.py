@@ -1,9 +1,9 @@
 """Run attacks without a sandbox, each in a separate process and folder.
 
 The argument is a folder with one folder per attack. Each of these contains `problem.py` and
-`kind.txt`, which names a common kind of grading. `allclose` and `equal` run pytest in the student's
-process and compare with this function. `pipe` runs a process that writes its result to a pipe. The
-program prints one line of JSON with the exit status and the output of each process.
+`kind.txt`, which names one of three common ways to grade. For `allclose` and `equal`, the process
+runs pytest, which compares with `torch.allclose` or `==`. For `pipe`, the process writes its result
+to a pipe. The program prints one line of JSON with the exit status and output of each process.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def run(folder: Path) -> dict[str, object]:
 
 
 def prepare(folder: Path) -> None:
-    """Protect other processes from this one: give it a separate folder, session and limits."""
+    """Move the current process to its own folder and session, and set its limits."""
     os.setsid()
     os.chdir(folder)
     sys.path.insert(0, str(folder))
@@ -101,6 +101,6 @@ def in_pipe(writer: int) -> int:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     gc.collect()
-    gc.freeze()  # pytest collects garbage several times per run
+    gc.freeze()  # as each run of pytest collects garbage several times
     folders = sorted(Path(sys.argv[1]).iterdir())
     print(json.dumps({folder.name: run(folder) for folder in folders}))

@@ -1,4 +1,4 @@
-"""Submissions that cheat, break or block get the expected result and leave no traces.
+"""Submissions that attack the grader get the expected result and leave no traces.
 
 Each file in `files/` is one submission; its docstring states the attack and the expected result.
 `calls.py` contains attacks of a single statement. The first digit of an attack's number is its
@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[3]
 QUICK, HANGS = 15, 25
 """The seconds that one attack may take on a busy machine, without and with timeouts."""
 
-# For each attack: the statuses that its three tests may have, and its points (-1 for any points).
+# Maps each attack to the statuses that its three tests may have, and its points (-1: any points).
 TABLE: dict[str, tuple[str, float]] = {
     "00_right": ("passed", 4),
     "01_exit_at_import": ("crash", 0),
@@ -178,10 +178,10 @@ MISSING = re.compile(
 """The beginning of a message about code that uses a missing name or module."""
 
 MISSES = {"33_import_the_solution"}
-"""Attacks for which such a message is the expected result."""
+"""Attacks whose expected message matches `MISSING`."""
 
 HANGING = {name for name, (statuses, _) in TABLE.items() if "timeout" in statuses}
-# Folders into which attacks may write, although they should not. `LEFT` names the attacks' files.
+# Folders into which attacks try to write the files in `LEFT`.
 PLACES = [
     *map(
         Path, ("/", "/tmp", "/var/tmp", "/dev/shm", tempfile.gettempdir(), os.path.expanduser("~"))
@@ -318,7 +318,7 @@ def test_a_broken_sandbox_gives_no_student_zero_points(grade):
         assert grade_there(RIGHT).points == 4
         assert sandbox.level == "sandbox"
         with Asked(sandbox, "import sys", "problem.sys.orig_argv[1:3]") as asked:
-            assert asked.next() == ["-I", "-W"]  # the interpreter is isolated
+            assert asked.next() == ["-I", "-W"]  # -I: Python ignores the environment
     assert grade.processes() == before
 
 
@@ -355,7 +355,7 @@ def is_busy_worker(process, batch):
     """Return whether a process is a worker of the batch that has run for half a second."""
     with suppress(OSError):
         above = [parent_of(process)]
-        while above[-1] > 1:  # prefork servers, the job, and the batch
+        while above[-1] > 1:  # all ancestors: prefork servers, the job, the batch
             above.append(parent_of(above[-1]))
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return batch in above[2:] and int(fields[11]) > 50
@@ -388,7 +388,7 @@ def test_an_unloadable_file_is_loaded_once(impatient, target, recorders):
 def test_a_submission_has_one_process_at_a_time(grade, target, recorders):
     """The memory limit of a submission applies to each process, so only one runs at a time."""
     grade(target.source("02_exit_in_one_call").encode())
-    assert len(recorders) == 3  # one more after the crash, and one for hidden tests
+    assert len(recorders) == 3  # the first, one after the crash, one for hidden tests
 
 
 @pytest.mark.slow
@@ -455,7 +455,7 @@ def controls(tmp_path_factory, new_target):
     yield {
         name: found | {"target": targets[name]} for name, found in json.loads(done.stdout).items()
     }
-    with suppress(OSError, ValueError):  # the test that kills this process may not have run
+    with suppress(OSError, ValueError):  # a test may already have killed the process
         os.kill(int((targets["52_daemon"].folder / "daemon.txt").read_text()), signal.SIGKILL)
 
 
@@ -464,7 +464,7 @@ def controls(tmp_path_factory, new_target):
     "name", sorted(set(CONTROLS) - {"06_kill_itself", "16_forged_output", "34_environment"})
 )
 def test_without_a_sandbox_cheating_attacks_pass(controls, name):
-    """A common grader exits with status 0, or reads a forged result."""
+    """A typical grader without a sandbox exits with status 0, or reads a forged result."""
     found = controls[name]
     assert found["status"] == 0, found["printed"]
     if CONTROLS[name] == "pipe":
@@ -488,7 +488,7 @@ def test_without_a_sandbox_harmful_attacks_succeed(controls, listener: socket.so
         assert connection.recv(100) == b"hidden inputs"
     daemon = int((folders["52_daemon"] / "daemon.txt").read_text())
     os.kill(daemon, signal.SIGKILL)  # raises if the process has already ended
-    # Otherwise the next test could assume that an attack has ended this process.
+    # Otherwise the next test could assume that its own attack has ended this process.
     wait_until_gone([daemon], HANGS)
 
 

@@ -37,7 +37,7 @@ def named(name, base, text):
     return type(name, (base,), {})(text)
 """
 
-# Ways to leak an input: the body of double(x), and whether the instructor can read the input.
+# Maps each way to leak an input to (body of double(x), whether the instructor can read the input).
 WAYS = {
     "the text of an exception": ("raise ValueError(word(x))", True),
     "a cause": ("raise ValueError(word(x)) from KeyError(word(x))", True),

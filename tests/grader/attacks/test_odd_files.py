@@ -28,7 +28,7 @@ def hand_in(tmp_path):
 
 
 def found(folder, course):
-    """Return the submissions of the class to which a problem's folder belongs, by name."""
+    """Return all submissions of a class by name. `folder` is a problem's folder in the class."""
     return {s.name: s for s in find_submissions(folder.parents[1], course)}
 
 

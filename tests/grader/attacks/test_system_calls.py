@@ -68,7 +68,7 @@ def test_the_sandbox_refuses_system_calls(
         listener.accept()
     assert result.points == 0
     for test in result.tests:
-        assert test.status in ("error", "failed")  # failed: a test that expects another exception
+        assert test.status in ("error", "failed")  # failed: the test expects another exception
         assert test.hidden or re.search(REFUSED, test.message), test.message
     assert permitted(SOLUTION.encode()).passed, "the next file, a correct one, failed"
 

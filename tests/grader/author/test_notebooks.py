@@ -76,7 +76,7 @@ def test_each_problem_has_a_notebook_of_readme_stub_and_check(copy: Course, id: 
     for heading in (line for line in headings if line.startswith("#")):
         assert heading in text
     assert "](https://colab.research.google.com/github/some-school/attention/blob/main/" in text
-    assert "](pictures/" not in text  # the folder does not exist in a browser
+    assert "](pictures/" not in text  # a relative link would not work in Colab
     assert f"]({URL}/blob/main/problems/{id}/hints.md)" in text
     assert f"]({URL.replace('github.com', 'raw.githubusercontent.com')}/main/problems/{id}/" in text
 

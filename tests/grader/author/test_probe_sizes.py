@@ -25,7 +25,7 @@ def probe(problem):
         ([(1, 1), (5, 3), (4,)], []),
         ([(4,), (6, 3)], ["length = 2 * size"]),
         ([(3, 4), (5, 6)], ["length + 1 = size"]),
-        ([(3, 2), (3, 2)], []),  # constant sizes show no relation
+        ([(3, 2), (3, 2)], []),  # constant sizes are not reported
     ],
 )
 def test_related_sizes_are_found(

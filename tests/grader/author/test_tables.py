@@ -1,4 +1,4 @@
-"""The audit's table shows how many points of each function an idea or a slip keeps."""
+"""The audit's table shows how many points of a function a file with a known mistake gets."""
 
 from __future__ import annotations
 

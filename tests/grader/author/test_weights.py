@@ -25,10 +25,10 @@ def result_of(outcomes: str) -> ProblemResult:
         ("", "..F", True),
         ("idea", "FFFF", False),
         ("idea", ".FFFFF", True),
-        ("idea of area", "FFFFFFF", False),  # only tests that use nothing but area count
+        ("idea of area", "FFFFFFF", False),  # may keep at most 20 % of the points of area
         ("idea of area", ".FFFFFFFF", True),
         ("slip", "........", False),
-        ("slip", "F.........", False),  # another test may cost too many points
+        ("slip", "F.........", False),  # a later test may cost too many points
     ],
 )
 def test_a_weight_is_settled_when_no_other_test_can_change_it(
@@ -40,9 +40,9 @@ def test_a_weight_is_settled_when_no_other_test_can_change_it(
 @pytest.mark.parametrize(
     ("outcomes", "expected"),
     [
-        ("F.........", None),  # a fifth of the points of area
+        ("F.........", None),  # loses only a fifth of the points of area
         ("FF........", "loses 2 of the 5 points of area, but should be a slip"),
-        (".....FF...", None),  # these tests use two functions
+        (".....FF...", None),  # these tests use both functions
         (".....FFF..", "loses 3 of the 10 points of the problem, but should be a slip"),
     ],
 )

@@ -50,7 +50,7 @@ def bobs_problem(school: Any) -> ProblemResult:
 
 
 def some_mistake(known: Fingerprints) -> KnownMistake:
-    """Return a mistake that the diagnosis names alone. Without it, the diagnosis names none."""
+    """Return a mistake whose answers match only its own fingerprint in `known`."""
     return next(
         mistake
         for mistake in known.mistakes

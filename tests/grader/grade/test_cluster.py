@@ -72,10 +72,10 @@ def test_without_dask_the_command_to_install_it_is_printed(
 
 @pytest.fixture
 def no_client_left() -> Iterator[None]:
-    """Delete the rest of a dask client that could not connect.
+    """After the test, delete the objects of a dask client that could not connect.
 
-    Otherwise the garbage collector could delete it while the thread of the next client starts.
-    This causes a deadlock.
+    If the garbage collector deleted them while the thread of the next client starts, this would
+    cause a deadlock.
     """
     yield
     gc.collect()

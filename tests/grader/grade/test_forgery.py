@@ -1,4 +1,4 @@
-"""A wrong file that forges records gets at most a few points more than without the forgery."""
+"""By forging records, a file with wrong code can gain at most a few points."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 SHARE = 1 / 20
-"""The share of all points that a forgery may add to the points of the wrong file."""
+"""The largest share of a problem's points that a forgery can gain."""
 
 
 def stub(number: str) -> str:
@@ -264,7 +264,7 @@ def grade(sandbox: Sandbox) -> Grade:
 
 @pytest.fixture(scope="module")
 def grade_honestly(grade: Grade) -> Callable[[str], ProblemResult]:
-    """Return a function that grades a file with wrong code that forges nothing."""
+    """Return a function that grades a problem's wrong code without a forgery."""
     return functools.cache(lambda number: grade(number, WRONG[number]))
 
 

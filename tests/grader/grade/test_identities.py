@@ -122,7 +122,7 @@ def test_gradebook_lines_about_either_name_apply(term: Any, tmp_path: Path) -> N
 
 
 def write_moodle(folder: Path, term: Any, names: str) -> Path:
-    """Write a Moodle download with a correct file for each pair of a name and a number."""
+    """Write a Moodle download with a correct file for each student in `names`: "Ada=1 Bea=2"."""
     each = [name.replace("=", "_") for name in names.split()]
     files = {f"{name}_assignsubmission_file_/problem.py": term.right for name in each}
     return write(folder, files)
@@ -149,7 +149,7 @@ def test_lines_for_names_csv_are_printed_until_they_are_added(term: Any, tmp_pat
 
 
 def write_groups(folder: Path, term: Any, **members: str) -> Path:
-    """Write Gradescope's export of groups. Each letter of a value is a member of the group."""
+    """Write Gradescope's export of groups. For wrong="ab", a and b are a group with wrong code."""
     lines, files = [], {}
     for number, (source, people) in enumerate(members.items()):
         lines.append(f"submission_{number}:\n  :submitters:\n")
@@ -320,7 +320,7 @@ def test_names_are_data_in_every_report(school: Any) -> None:
 
 @pytest.fixture
 def odd_names(school: Any) -> Any:
-    """Create a class with two names that differ only in case, and with a formula as a name."""
+    """Create a class in which two names differ only in capital letters, and one is a formula."""
     for name in ("AdaLovelace", "Kim Lee", "kim lee", "=1+1"):
         school.hand_in(name, school.wrong)
     school.grade()

@@ -299,7 +299,7 @@ def test_no_worker_contains_an_oracle_and_no_visible_worker_contains_a_hidden_te
     grade_slowly: Grade,
 ) -> None:
     result = grade_slowly(search_for(*SECRET, *OF_HIDDEN, "test_doubles"))
-    # The search works, as it finds the texts that the worker contains.
+    # The search works, as it finds `test_doubles`, which the worker contains.
     assert statuses(result) == [Status.ERROR] * 3
     assert result.tests[0].message.startswith("ValueError: test_doubles\n")
     assert statuses(grade_slowly(search_for(*SECRET, *OF_HIDDEN)))[:2] == [PASSED] * 2

@@ -1,4 +1,4 @@
-"""`grader grade` gives a part of the sample class the correct marks and remarks."""
+"""`grader grade` gives some students of the sample class the correct marks and remarks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from grader.gradebook.export.feedback_archive import page_text
 
 pytestmark = pytest.mark.slow
 
-# The expected points of each problem: "all", "none", or "some" because of one slip. To save time,
-# other problems are not submitted.
+# The expected points of each problem: "all", "none", or "some" if the file has one slip.
+# To save time, the students submit no other problems.
 EXPECTED = {
     "elif-demir": {"02": "some", "03": "some", "05": "some"},
     "greta-novak": {"01": "all", "02": "all", "03": "all", "4-": "none"},

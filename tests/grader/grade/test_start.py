@@ -37,7 +37,7 @@ if __name__ == "__main__":
         assert not {"torch", "numpy", "pytest", "distributed"} & sys.modules.keys()
 """
 
-# The first test records the running processes when it runs on the reference, outside of a worker.
+# Code in the first test that records the running processes, unless a worker runs the test.
 NOTE = """
     import json
     import os

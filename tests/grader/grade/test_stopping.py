@@ -155,8 +155,8 @@ def test_two_runs_on_one_folder_are_refused(school: Any) -> None:
     school.grade()
 
 
-# Restore the handlers of signals: a background job ignores Ctrl-C, nohup ignores SIGHUP, and child
-# processes inherit this.
+# A background job ignores Ctrl-C, and nohup ignores SIGHUP. Child processes inherit this, so the
+# command restores the handlers of both signals.
 RUN = """
 import signal
 import sys

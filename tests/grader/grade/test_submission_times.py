@@ -1,4 +1,4 @@
-"""The time of a file is the time of the first submission with the same bytes."""
+"""A file that was submitted several times has the time of its first submission."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.results import result_of
 
 
 def problem(id: str, points: float, max: float, **more: Any) -> ProblemResult:
-    """Return the result of a problem with two tests, of which the second has two cases."""
+    """Return a problem's result with two tests. The second test is parametrized with two values."""
     rest = (max - points) / 2
     tests = [
         TestResult("test_first", "It adds", False, points, Status.PASSED),

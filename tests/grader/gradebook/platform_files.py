@@ -1,4 +1,4 @@
-"""Return files in the formats of learning platforms, for a class with names in many scripts."""
+"""The files of several learning platforms for a class with names in many scripts."""
 
 from __future__ import annotations
 

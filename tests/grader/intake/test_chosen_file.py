@@ -222,7 +222,7 @@ def test_the_expected_file_is_read(
 
 
 def test_skipped_folders_are_reported(tmp_path: Path, small_course: Course) -> None:
-    """A skipped folder may have the student's name."""
+    """The message names the skipped folder, as its name may be the student's."""
     folder = write(tmp_path / "week", {f"export/ada/{FILE}": RIGHT})
     (submission,) = find_submissions(folder, small_course)
     assert (submission.name, submission.notes) == ("export", ["The files are in the folder 'ada'."])

@@ -47,7 +47,7 @@ def test_a_link_in_a_class_is_not_followed_and_has_a_row(
     assert (source(ada), source(grace)) == (WRONG, RIGHT)
 
 
-# Objects at the path of the file
+# Other objects in place of problem.py
 
 
 THINGS = {
@@ -71,7 +71,7 @@ WHY = {"pipe": "is not a regular file", "a terabyte of nothing": "has more than 
 def test_anything_but_a_file_is_refused_and_reported(
     class_folder: Path, small_course: Course, name: str, is_given: bool
 ) -> None:
-    """The object is in a problem's folder, or it is a single file and the problem is given."""
+    """If `is_given`, the command names the problem, and the object is not in a problem's folder."""
     path = class_folder / "ada" / ("problem.py" if is_given else FILE)
     path.parent.mkdir(parents=True)
     try:

@@ -44,7 +44,7 @@ def test_paths_are_relative_to_the_archive(
 
 @pytest.mark.parametrize("place", ["", "hw\\", "hw\\problems\\", ".\\"])
 def test_a_zip_made_on_windows_is_read(read: Read, place: str) -> None:
-    """Backslashes separate the names of folders, and end the name of a folder."""
+    """In the names of members, a backslash follows each folder."""
     submission = read(
         zipped(
             (f"{place}01-doubling\\", b""),

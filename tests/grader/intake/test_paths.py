@@ -105,7 +105,7 @@ def test_an_unreadable_entry_of_a_class_has_a_row(
     monkeypatch: pytest.MonkeyPatch,
     make: Callable[[Path], None],
 ) -> None:
-    """A path to the entry alone is an error."""
+    """The entry is also reported if its path is given instead of that of the class."""
     monkeypatch.setattr(limits, "MAX_ENTRIES", 5)
     folder = write(tmp_path / "class", {f"{name}/{FILE}": RIGHT for name in ("ada", "cho")})
     open_to_all(tmp_path)

@@ -57,7 +57,7 @@ def zipped(*members: Member, mode: int = 0) -> bytes:
     with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(made, "w") as archive:
         for name, content in members:
             info = zipfile.ZipInfo("x")
-            info.filename = name  # the constructor would cut it at a null byte
+            info.filename = name  # ZipInfo(name) would cut the name at a null byte
             info.external_attr = mode << 16
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, content)

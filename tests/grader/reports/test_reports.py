@@ -105,7 +105,7 @@ def test_a_page_needs_no_other_files() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_control_character_reaches_a_terminal(text: str) -> None:
     result = result_with(text, name=text)
-    result.problems[0].tests = result.problems[0].tests[1:2]  # a single message is a remark
+    result.problems[0].tests = result.problems[0].tests[1:2]  # a single message becomes a remark
     run = RunSummary(
         graded=0, news=News(missing=[text], about_book=[text]), damaged={text: text}, absent=[text]
     )

@@ -42,7 +42,7 @@ def known(**mistakes: Mapping[str, Answers]) -> Fingerprints:
 def student(
     f: Mapping[str, Answer] = {}, g: Mapping[str, Answer] = {}, **edges: Answer
 ) -> dict[str, Answers]:
-    """Return a student's answers for f and g: these wrong answers, and right answers otherwise."""
+    """Return a student's answers for f and g. Answers that are not given are right."""
     right = {"a": value(1), "b": value(1)}
     at_edges = {"large": value(1), "small": value(1)}
     return {
@@ -438,7 +438,7 @@ def test_only_unknown_mistakes_are_kept_as_unknown(instead: str | None, parts: s
 
 
 def test_a_part_with_the_numbers_of_one_mistake_names_it() -> None:
-    """The answers of part "C" are wrong, and are not those of this mistake."""
+    """Part "C: layers" has the numbers of the mistake. Part "C" has other wrong numbers."""
     right = Answers({"a": value(1), "b": value(1)}, {})
     made, used = Answers({"a": value(2)}, {}), Answers({"a": value(3), "b": value(3)}, {})
     mistakes = (KnownMistake("layers", {"C": used, "C: layers": made}),)
@@ -448,7 +448,7 @@ def test_a_part_with_the_numbers_of_one_mistake_names_it() -> None:
     other = Answers({"a": value(7), "b": value(7)}, {})
     of_layers = Answers({"a": value(2), "b": value(1)}, {})
     assert names(catalogue, {"C": other, "C: layers": of_layers}) == [("layers",)]
-    # With a number that this mistake does not explain, the mistake is uncertain.
+    # If another number of part "C: layers" is wrong, the mistake is not named.
     of_two = Answers({"a": value(2), "b": value(9)}, {})
     assert names(catalogue, {"C": other, "C: layers": of_two}) == []
 

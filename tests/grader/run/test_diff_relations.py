@@ -45,7 +45,7 @@ RELATED = {
     "clamped below": (X.relu(), X),
     "dropout": (2.5 * X * (numbers(2, 4, 3) > -0.3), numbers(2, 4, 3)),
 }
-"""A returned and an expected value, by the relation between them."""
+"""Maps each relation to a (returned value, expected value) pair."""
 
 
 @pytest.mark.parametrize("name", RELATED)

@@ -1,4 +1,4 @@
-"""Beginners' mistakes get the expected sentences, and none that was wrong in an earlier version.
+"""Beginners' mistakes get the expected sentences, and no wrong sentence of an earlier version.
 
 The file `error_hints.edits` contains the mistakes as edits of the references. A mistake's name
 begins with the number of its problem. The first line that begins with "#" contains a part of the

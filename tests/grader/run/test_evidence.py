@@ -35,7 +35,7 @@ PARAMETER = Evidence("`a` is a Parameter.", Certainty.SEEN, Source.PARTS, ("F",)
     [
         ([ROWS_SUM, SWAPPED], [SWAPPED]),  # SWAPPED also explains the wrong sums
         ([NAME, NAME, OF_G], [NAME, OF_G]),
-        ([NAME, OF_G, LACKS], [LACKS, OF_G]),  # the missing layer may explain the answers of F
+        ([NAME, OF_G, LACKS], [LACKS, OF_G]),  # the missing layer of F may explain NAME
         ([NAME, PARAMETER], [PARAMETER, NAME]),
         ([PARAMETER, LACKS, NAME], [PARAMETER, NAME]),  # both report the same layer
         ([NAME, ROWS_SUM], [NAME, ROWS_SUM]),

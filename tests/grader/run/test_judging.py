@@ -293,7 +293,7 @@ right.zero_()
 
 
 def test_a_changed_argument_is_an_error(graded: Callable[[str], Graded]) -> None:
-    """At home, the oracle must be called first. In grading, it receives a separate tensor."""
+    """The expected value belongs to the argument before `double` changes it."""
     test = graded(BODIES["check"])
     assert test.graded(wrong("return x + x", "x *= 2; return x"))[0] is Status.PASSED
     assert test.graded(wrong("return x + x", "x *= 2; return x + x"))[0] is Status.FAILED

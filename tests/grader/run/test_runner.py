@@ -1,4 +1,4 @@
-"""Status, points and message for each kind of student code."""
+"""Each kind of student code gets the expected status, points and message."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def load(folder: str) -> Callable[[bytes, Any], Iterator[bytes]]:
-    """Return a function that evaluates the expressions in an order.
+    """Return a function that evaluates expressions, which it receives as JSON.
 
     In an expression, `problem` is the student's module.
     """
@@ -70,8 +70,8 @@ class Asked:
         recorder: the connection to the worker.
         error: the exception that loading the file raised.
         attempts: the forbidden actions that the file tried while it was loaded.
-        called: a list with the first forbidden function that the last expression called; empty if
-            it called none.
+        called: a list with the first forbidden function that the latest expression called. If it
+            called none, the list is empty.
 
     Raises:
         WorkerFailure: the worker failed while it loaded the file.
@@ -103,7 +103,7 @@ class Asked:
         self.recorder.close()
 
     def next(self) -> Any:
-        """Return the value of the next expression, or the exception that it raised.
+        """Receive the next answer: the value of an expression, or the exception that it raised.
 
         Raises:
             WorkerFailure: the worker failed.

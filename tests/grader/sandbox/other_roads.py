@@ -169,7 +169,7 @@ def own_kernels(name, kernel):
 
 
 def fused_after_own_kernels():
-    """Call a fused kernel of TorchScript. A scripted function uses it only after its first call."""
+    """Call a scripted function several times, so that TorchScript replaces it by a fused kernel."""
     torch._C._jit_set_te_must_use_llvm_cpu(False)
     torch._C._jit_override_can_fuse_on_cpu(True)
     torch._C._jit_set_texpr_fuser_enabled(True)

@@ -34,7 +34,7 @@ ENDLESS = "def f():\n    while True: pass"
 
 
 def failure_in(asked):
-    """Receive the next answer, which must be a failure of the worker, and return the failure."""
+    """Check that the next expression makes the worker fail, and return the failure."""
     with pytest.raises(WorkerFailure) as caught:
         asked.next()
     return caught.value
@@ -182,7 +182,7 @@ def test_code_cannot_imitate_a_kill_by_the_system(sandbox, name):
 
 
 def outcome(asked):
-    """Return the next value, the name of an exception, or the status of the worker's failure."""
+    """Return the next expression's value, its exception's name, or the worker's status."""
     try:
         found = asked.next()
     except WorkerFailure as failure:

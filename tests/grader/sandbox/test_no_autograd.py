@@ -19,10 +19,13 @@ from tests.grader.sandbox.roads_to_gradients import HEAD, ROADS
 FORBIDDEN = PROBLEM.entry.forbidden_where({"softmax_backward"})
 
 UNNAMED = {"node called", "scripted operator", "scripted autograd", "differentiated by TorchScript"}
-"""Files that raise another exception: nothing was recorded, or TorchScript wraps ForbiddenCall."""
+"""Files that raise no ForbiddenCall: `grad_fn` is None, or TorchScript wraps the exception."""
 
 UNSEEN_AT_HOME = {"traced at import", "operator: kernel", "custom operator"}
-"""Files in which Guard can't detect autograd: it runs below Guard, or only multiplies and adds."""
+"""Files in which Guard can't detect autograd.
+
+It runs below torch's hooks, or TorchScript has traced it as products and sums.
+"""
 
 
 @pytest.fixture

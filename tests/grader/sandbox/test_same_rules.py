@@ -13,7 +13,7 @@ DOUBLE = "\ndef double(x): return x + x\n"
 PACKAGE = "problem.py can't import {}: it is graded alone. Use Python's standard library"
 INPUT = "problem.py can't read input"
 
-# Each file with the expected message, or "" if the file is allowed. Its packages are installed.
+# Maps names to (text of a file, expected message) pairs. A file with the message "" is allowed.
 FILES = {
     "package": ("import yaml" + DOUBLE, PACKAGE.format("yaml")),
     "needed by torch": ("import sympy as sp" + DOUBLE, PACKAGE.format("sympy")),

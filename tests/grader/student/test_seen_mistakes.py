@@ -176,7 +176,7 @@ def test_hint_with_name_names_the_mistake_at_once(
     problem.stub.write_text(TRIPLED, encoding="utf-8")
     assert NAME in grader("hint", "--name")
     assert NAME in grader("hint", "01", "--name")
-    assert NAME in student_pytest(TRIPLED).text  # as the mistake was seen
+    assert NAME in student_pytest(TRIPLED).text  # as `hint` has named the mistake
     problem.stub.write_text("def double(x): return 5 * x - 7", encoding="utf-8")
     assert "The wrong answers match no known mistake." in grader("hint", "--name")
 

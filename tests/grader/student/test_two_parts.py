@@ -47,7 +47,7 @@ STATES: dict[str, list[str]] = {
     "part one skipped, part two begun": ["", WRONG],
     "part one skipped, part two partly done": ["", RIGHT],
 }
-"""The texts of the first problems' files, for each state. An empty text keeps the stub."""
+"""Maps each state to the texts of the first problems' files. An empty text means the stub."""
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -1,5 +1,5 @@
-"""Fails in a line with tensors whose shape cannot be read. The traceback has an invalid line
-number.
+"""Raises an exception in a line with tensors whose shape cannot be read, and with an invalid line
+number in the traceback. The result is an error.
 """
 
 import ast

@@ -1,4 +1,6 @@
-"""Searches the data about the start of its process for seeds and paths. It finds nothing useful."""
+"""Searches the environment and the arguments of its process for seeds and paths. It finds nothing
+useful.
+"""
 
 import os
 import sys

@@ -22,7 +22,7 @@ def scores(*lines: tuple[str, str, str, str]) -> bytes:
 
 
 def test_clones_of_classroom_50_are_read(take: Take) -> None:
-    """Groups with the same number in different assignments are different."""
+    """The identity of a group contains the assignment, as each assignment may have a group 1."""
     users = ("ada-l", "bea", "cho", "group-1")
     files = {f"{CLASSROOM_50}/cs-attention-{user}/{ID}/problem.py": RIGHT for user in users}
     lines = [
