@@ -101,7 +101,7 @@ class _Gate:
             self._held.append(result)
 
     def open(self) -> None:
-        """Report all results that were held back. Report later results immediately."""
+        """Report all results that were held back. From now on, hold nothing back."""
         held, self._held = self._held or [], None
         for result in held:
             self._on_result(result)

@@ -133,7 +133,7 @@ def _graded(
 def find_one(
     path: Path, course: Course, only: Problem | None = None, previous: Previous | None = None
 ) -> Submission:
-    """Return the submission at a path, or the submission of this name in a class's folder.
+    """Return the submission to which `path` refers.
 
     Args:
         path: the path of a submission, or the path of a class followed by a submission's name.

@@ -162,7 +162,7 @@ class LatePolicy(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError(f"the extension of {person} must be {form}") from None
 
     def problems(self) -> list[str]:
-        """Return the problems for which the file contains a value."""
+        """Return the problems that `late.toml` names."""
         flagged = self.flagged if isinstance(self.flagged, dict) else {}
         extensions = map(self.extensions_of, self.extensions)
         tables: list[Mapping[str, object]] = [self.deadlines, flagged, *extensions]
