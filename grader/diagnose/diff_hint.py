@@ -132,7 +132,7 @@ def number_hint(got: float, want: float) -> str:
 
 
 def _order_in_rows(got: Array, want: Array) -> str | None:
-    """Detect rows that contain the right numbers, which may be infinite, in the wrong order."""
+    """Detect rows with the right numbers in the wrong order. The numbers may be infinite."""
     if want.ndim == 0 or want.shape[-1] < 2 or numpy.isnan(got).any() or numpy.isnan(want).any():
         return None
     if _is_mask(want):

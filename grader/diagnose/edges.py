@@ -45,15 +45,16 @@ def turned(tensor: Tensor) -> Tensor:
 
 
 def slope(output: Tensor, by: Tensor, size: float = _SMALL) -> Tensor | None:
-    """Return the gradient of a weighted sum of the output's entries, divided by the weights' size.
+    """Return the gradient of a weighted sum of the output's entries.
 
-    If one entry of the gradient is NaN or infinite, return a tensor of NaN, because the number of
-    such entries depends on torch's kernels.
+    The weights are multiplied by `size`, and the gradient is divided by `size`. If one entry of the
+    gradient is NaN or infinite, return a tensor of NaN, because the number of such entries depends
+    on torch's kernels.
 
     Args:
         output: the return value of the student's code.
         by: the tensor with respect to which the sum is differentiated.
-        size: the size of the weights.
+        size: the factor for the weights.
 
     Returns:
         The gradient; None if the output does not depend on `by`.
@@ -117,7 +118,7 @@ def loses_steps(run: RunOnTensors, *inputs: Tensor) -> bool:
 
 
 def overwrites(module: Any, x: Tensor, other: Tensor) -> bool:
-    """Return whether the second of two calls without gradients overwrites the first result."""
+    """Return whether a second call overwrites the result of the first if gradients are off."""
     results = Results()
     with torch.no_grad():
         for argument in (x, other):
@@ -202,7 +203,7 @@ def of_function(
     """Return the edge questions of a function.
 
     Args:
-        run: calls the student's function with its arguments, which are positional tensors.
+        run: calls the student's function with tensors as positional arguments.
         arguments: ordinary arguments, by name. Floating-point tensors are float64.
         large: the factor for the arguments of the question about large numbers. If it is 0, this
             question is omitted.

@@ -126,7 +126,7 @@ class Mistake:
 
 
 def edits_file(course: Course, problem: Problem) -> Path:
-    """Return the path of a problem's file of edits. The file may not exist."""
+    """Return the path of a problem's file of edits. A problem without mistakes has no such file."""
     return course.solution(problem).with_name(EDITS_FILE)
 
 

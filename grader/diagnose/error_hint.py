@@ -96,7 +96,7 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
 
     Args:
         text: the exception's text.
-        forms: the shape and dtype of each tensor in the line that raised the exception.
+        forms: the shape and dtype of each tensor in the line of code that raised the exception.
     """
     for sign, sentence in _KNOWN:
         if sign in text:
@@ -140,7 +140,7 @@ def _of_sizes(reported: Sizes, shapes: list[Sizes]) -> str:
 
     Args:
         reported: the two sizes that differ, and the dimension of these sizes.
-        shapes: the shapes of the tensors in the line that raised the exception.
+        shapes: the shapes of the tensors in the line of code that raised the exception.
     """
     mismatched = [
         (one, other)

@@ -39,7 +39,7 @@ class Source(StrEnum):
     RELATION = "relation"
     """The numbers of an answer are the right numbers, but moved, shifted or rounded."""
     CATALOGUE = "catalogue"
-    """A known mistake has the same answers."""
+    """The student's code gives the same wrong answers as a known mistake."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def _is_redundant(each: Evidence, earlier: Evidence) -> bool:
     """Return whether the sentence of `each` adds nothing to the sentence of `earlier`.
 
     If a sentence explains every number of an answer, other patterns in the numbers add nothing. If
-    a class lacks a layer, other evidence about the class adds nothing. If a layer has the wrong
-    type or size, the same is true of evidence about other layers of the class.
+    a layer of a class is missing, other evidence about the class adds nothing. If a layer has the
+    wrong type or size, other evidence about the layers of the class adds nothing.
     """
     if each.sentence == earlier.sentence:
         return True

@@ -60,7 +60,7 @@ class Fingerprints:
     Attributes:
         reference: the right answers, by part.
         mistakes: the known mistakes.
-        texts: the text about each mistake, by its name.
+        texts: the text about each mistake, by the mistake's name.
         right: the names and hashes of the variants whose answers are the same as the answers of
             the reference. A hash changes if the questions or the variant's code change.
     """

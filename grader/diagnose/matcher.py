@@ -182,7 +182,7 @@ def _match(
 
 
 def _agree(question: ProbeKey, one: Answer, other: Answer) -> bool:
-    """Return whether two wrong answers may come from the same mistake."""
+    """Return whether two wrong answers can come from the same mistake."""
     if is_edge(question) and FORBIDDEN not in (one.instead, other.instead):
         return alike(one, other)
     return same(one, other, dtype=False)
@@ -218,7 +218,7 @@ def _of_parts(matches: list[Match], ordinary: ProbeKeys, wrong: ProbeKeys) -> li
 def _exact(matches: Iterable[Match], targets: ProbeKeys, answers: _AnswersByKey) -> list[Match]:
     """Return the mistakes whose wrong answers are all reproduced by the student's code.
 
-    In the result, any answer to one of the `targets` may support a mistake, even an exception.
+    In the result, any answer to one of the `targets` can support a mistake, even an exception.
 
     If the student's code returns a number neither for an ordinary question nor for a question that
     the mistake answers wrongly, omit the mistake. Such code fails for a different reason.

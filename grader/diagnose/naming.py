@@ -169,7 +169,7 @@ def _sentence(
         parts: the parts with the mistake. The sentence is about the function of the first part,
             because the other functions may be wrong only because they call this function.
         known: the fingerprints.
-        is_callers: whether the mistake may be in a wrong function that the first function calls.
+        is_callers: whether the mistake might be in a wrong function that the first function calls.
     """
     first, *others = dict.fromkeys(map(owner, parts))
     text, *further = texts

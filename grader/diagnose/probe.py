@@ -115,7 +115,7 @@ def ask_with_guard(
         probe: the questions.
         entry: the problem's list of forbidden functions.
         open_code: loads the student's module. Its argument is a tuple of forbidden functions. It
-            may raise CannotLoad.
+            raises CannotLoad if the student's file can't be used.
         watch: whether a call of a forbidden function raises an exception. If so, the exception is
             the answer to the question.
     """

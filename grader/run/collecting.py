@@ -43,8 +43,8 @@ _OPTIONS = (
     "--override-ini=pythonpath=",
 )
 
-# pytest's plugins that are disabled, because they take time at the end of each run, or change this
-# process or the course's folder.
+# Plugins of pytest that are disabled. They take time at the end of each run, or change this process
+# or the course's folder.
 _UNUSED = (
     *("unraisableexception", "threadexception", "faulthandler", "logging", "cacheprovider"),
     *("debugging", "doctest", "junitxml", "legacypath", "pastebin", "recwarn", "monkeypatch"),

@@ -262,7 +262,7 @@ def _without_numbers(dtype: str, shape: list[int]) -> Any:
 
 
 def stand_in(name: str) -> Any:
-    """Return an object whose type has this name. It represents a value that was not encoded.
+    """Return an object whose type is called `name`. It represents a value that was not encoded.
 
     Raises:
         BadRecord: a type can't have this name.

@@ -100,7 +100,7 @@ def answer(
         session: opens the student's file.
         inputs: the prepared inputs.
         seeds: the seeds of the test's random numbers; by default the session's seeds.
-        called: the list to which a forbidden function appends its name when it is first called.
+        called: the list that receives the name of the first forbidden function that is called.
         printed: returns the text that the student's code printed.
     """
     decoder = Decoder(inputs)

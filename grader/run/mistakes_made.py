@@ -228,7 +228,7 @@ def _with_factors(tests: Iterable[TestResult], shown: Mapping[str, Shown]) -> li
 
 
 def _factor_lines(factors: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield (test id, line) pairs. Each line compares a test's factor with other factors."""
+    """Yield (test id, sentence) pairs. Each sentence compares the test's factor with others."""
     for id, factor in factors.items():
         others = [each for other, each in factors.items() if other != id]
         if others and all(isclose(factor, other, rel_tol=1e-3) for other in others):

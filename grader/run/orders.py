@@ -162,7 +162,7 @@ def read_answers(message: bytes) -> dict[str, Answers]:
 def known_only(
     answers: Mapping[str, Answers], reference: Mapping[str, Answers]
 ) -> dict[str, Answers]:
-    """Return the answers to the questions that the reference answers, too."""
+    """Return `answers` without the questions that are not in `reference`."""
     nothing = Answers({}, {})
     return {
         part: Answers(

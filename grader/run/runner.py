@@ -87,7 +87,7 @@ def run_in_worker(
         test: the test to run.
         session: opens the tested code.
         seeds: the seeds of the test's random numbers.
-        called: the list to which a forbidden function appends its name when it is first called.
+        called: the list that receives the name of the first forbidden function that is called.
             None if this process only acts as a worker. Then this function detects forbidden calls
             and enforces the time limit.
     """

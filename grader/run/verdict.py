@@ -133,7 +133,7 @@ def _from_exception(exception: BaseException, tb: TracebackType | None) -> Verdi
 
 
 def _explained(exception: BaseException, tb: TracebackType | None) -> str:
-    """Return a line with the operands in the student's failed line, and a line with the error hint.
+    """Return one line about the operands in the code that failed, and one line with the error hint.
 
     Either line is omitted if it would be empty.
     """
@@ -178,7 +178,7 @@ Operands = dict[str, str]
 
 
 def operands_of(frame: FrameType, line: str) -> Operands:
-    """Describe at most four tensors in a line, and at most four numeric arguments of the function.
+    """Describe at most four tensors in a line of code, and four numeric arguments of the function.
 
     The tensors are found by looking up names, and attributes such as `self.mask`, in the frame's
     variables. Nothing is called, so no student code runs.
@@ -223,7 +223,7 @@ def form(tensor: Tensor | Array) -> str:
 
 
 def _names(line: str) -> Iterator[str]:
-    """Yield the names and attributes that a line reads, in order."""
+    """Yield the names and attributes that a line of code reads, in order."""
     for chain in _NAME.findall(line.partition(" = ")[2] or line):
         parts = chain.split(".")
         for count in range(len(parts), 0, -1):

@@ -69,8 +69,8 @@ def drop_capabilities() -> None:
 def keep_access_times() -> bool:
     """Remount all file systems for this process and its forks, without recording access times.
 
-    Most file systems record when a file was last read, about once a day. A worker could therefore
-    pass a bit to a worker of a later run: it reads one of Python's files, or does not.
+    About once a day, most file systems record when a file was last read. So by reading or not
+    reading one of Python's files, a worker could pass one bit to a worker of a later run.
 
     The mounts of other processes don't change. If this process is not root, or if the system
     restricts root, nothing changes.

@@ -116,7 +116,7 @@ class PreforkServer:
 
     Args:
         channel: the connection on which requests arrive.
-        memory: bytes that a worker may use in addition to its memory when it is forked.
+        memory: bytes that a worker may use in addition to the memory that it has after the fork.
         cpu_seconds: the limit of a worker's CPU time in seconds.
         paths: files and folders that workers may read.
         own_uid: whether each worker gets a separate user id.

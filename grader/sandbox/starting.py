@@ -186,7 +186,13 @@ class RequestChannel:
         return first
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send a message that has no response. If it is invalid, the next request fails."""
+        """Send a message that requires no response.
+
+        If the process cannot use the message, the next request fails.
+
+        Raises:
+            SandboxError: the connection is closed.
+        """
         try:
             self._channel.send(json.dumps(message).encode())
         except OSError:

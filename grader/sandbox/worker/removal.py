@@ -97,7 +97,7 @@ Operators = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def removable() -> tuple[Operators, tuple[FunctionType, ...]]:
-    """Return the operators and the functions written in Python that may be removed.
+    """Return the operators and the functions written in Python that `remove` can remove.
 
     The result is cached until torch loads more modules. The first call takes a tenth of a second,
     so a process should call this function before it forks.

@@ -39,7 +39,7 @@ def hide_own_modules() -> None:
 
     This makes it harder to fake a worker's claims. Code that searches frames or all objects still
     finds the modules; README.md explains the consequences. A server calls this function before it
-    forks, because in a fork it would copy many pages of memory.
+    forks, because a call in a fork would copy many pages of memory.
     """
     if "grader" not in sys.modules:
         return
@@ -74,9 +74,9 @@ def _runs_file(frame: FrameType) -> bool:
 def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
     """Run a file statement by statement, and skip statements that need a forbidden function.
 
-    While a file is loaded, it may compare its function with torch's function, but torch's function
-    was removed. A skipped statement sets no names and has no side effects, such as the gradient of
-    a tensor. So later statements that need these names or side effects are skipped as well.
+    For example, a statement that compares the student's function with torch's function is skipped
+    if torch's function was removed. A skipped statement sets no names and has no side effects, such
+    as the gradient of a tensor. So later statements that need them are skipped as well.
     """
     skipped: list[ast.stmt] = []
     for statement in file.body:
@@ -91,7 +91,7 @@ def _run(file: ast.Module, flags: int, module: ModuleType) -> None:
 
 
 def _may_follow(error: Exception, skipped: list[ast.stmt]) -> bool:
-    """Return whether an error may be a consequence of skipped statements."""
+    """Return whether an error can be a consequence of skipped statements."""
     if isinstance(error, NameError):
         return any(error.name in _names_set(statement) for statement in skipped)
     return bool(skipped)
