@@ -334,7 +334,7 @@ def test_hidden_slices_far_apart(problem, solution, rng, dtype):
     calls = [
         ("softmax(x, 1) of rows far apart", (x, 1)),
         ("softmax(x, 0) of columns far apart", (x.T.contiguous(), 0)),
-        # Also each row alone: in some rows, all entries are far below 0.
+        # Test each row alone, too, as all entries of some rows are far below 0.
         *((f"softmax(tensor({row.tolist()}))", (row,)) for row in x.unbind()),
     ]
     results = answers(problem.softmax, [(x.clone(), *dim) for _, (x, *dim) in calls])

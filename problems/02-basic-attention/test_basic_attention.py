@@ -242,7 +242,7 @@ def test_hidden_sizes(problem, solution, rng, batch, seq, n_embd, bias):
 def test_hidden_gradients(problem, solution, rng, shape):
     """The gradients of attention are correct for other sizes"""
     weights, x = small_weights(rng, shape[-1]), rng.normal(*shape).requires_grad_()
-    upstream = 100 * rng.normal(*shape)  # large, as wrong code may clip gradients
+    upstream = 100 * rng.normal(*shape)  # large, to detect code that clips gradients
     call = f"attention(x) of SimpleAttention({shape[-1]}) with x of shape {shape}"
     right, module = both(solution, problem, weights)
     learns = {"x": x, **example.trained_parameters(module, weights)}

@@ -181,7 +181,7 @@ def masked_softmax_call(problem, rng, lead=(), n=4, m=5, dtype=torch.float32):
         problem.masked_softmax,
         {"scores": with_a_zero(scores, mask), "mask": mask},
         oracles.masked_softmax,
-        # Strict, to find a small number that is added to the denominator.
+        # Strict, to detect code that adds a small number to the denominator.
         near={"rtol": 1e-12, "atol": 1e-13} if dtype == torch.float64 else {},
     )
 
@@ -507,7 +507,7 @@ def test_hidden_long_sequence(problem, solution, rng):
 @pytest.mark.points(0.5)
 def test_hidden_numbers_of_any_size(problem, solution, rng):
     """CausalAttention and its gradients are correct for tokens, keys, values, scores of any size"""
-    # In float64, as float32 has few decimals near a million.
+    # Use float64, as float32 has few decimals near a million.
     tokens = rng.normal(2, 4, 6, dtype=torch.float64)
     for what, x, weights in example.large_numbers(
         tokens, example.random_weights(rng, 6, dtype=torch.float64)

@@ -332,7 +332,7 @@ def silenced(weights, name):
 def about_dropout_of_block(problem):
     """Return questions about dropout in both halves of a Block."""
     x, weights = numbers(1, 4, 6, start=0.5), block_weights(Waves(), 6)
-    weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # its output is its bias
+    weights["attn.c_proj.weight"] = torch.zeros(6, 6)  # so the attention's output is its bias
 
     def readable(silent):
         """Return whether a Block is right without dropout if the part `silent` returns 0."""

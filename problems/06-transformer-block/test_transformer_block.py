@@ -123,7 +123,7 @@ def check_slopes_of_output(actual, inputs, tensors, by_hand, upstream, call, rng
 
 
 def learned(module, weights):
-    """Return the parameters of a module that have the names of these weights."""
+    """Return those parameters of a module, by name, whose names occur in `weights`."""
     return {name: parameters(module)[name] for name in weights}
 
 

@@ -99,7 +99,7 @@ def with_own_token(problem, given, of_position=0):
 
 
 def logits_of(model, *arguments):
-    """Return the logits from a model's result. In a tuple, their index does not matter."""
+    """Return the logits from a model's result, at any index of a tuple."""
     answer = model(*arguments)
     if not isinstance(answer, tuple | list):
         return answer

@@ -445,7 +445,7 @@ def test_generate_any_token(problem, rng):
     weights["transformer.ln_f.weight"] = torch.ones(SMALL["n_embd"])
     weights["transformer.ln_f.bias"] = torch.zeros(SMALL["n_embd"])
     for token, kind in enumerate(kinds):
-        places = 1000 * kind.repeat(SMALL["n_positions"], 1)  # so large that only positions count
+        places = 1000 * kind.repeat(SMALL["n_positions"], 1)  # so only positions have an effect
         places[0] = 1000 * kinds[token - 1]
         weights["transformer.wpe.weight"] = places
         model = make_model(problem, weights, SMALL)

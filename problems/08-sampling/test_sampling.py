@@ -700,7 +700,7 @@ def test_hidden_draws(problem, rng, options):
 
 
 def is_clear_for(row, options):
-    """Return whether top_p keeps several tokens of a row and no sum of probabilities is near it."""
+    """Return whether p keeps several tokens of a row and no sum of probabilities is near p."""
     p, number = options["top_p"], options.get("top_k", len(row))
     largest = (row / options.get("temperature", 1)).topk(number).values
     sums = largest.softmax(-1).cumsum(-1)

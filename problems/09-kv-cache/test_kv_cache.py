@@ -615,7 +615,7 @@ def test_model_in_use(problem, rng, part):
 @pytest.mark.parametrize("case", ["rows near 2000, -2000 and 0", "growing", "all near -20,000"])
 def test_large_scores(problem, rng, case):
     """Results are right for scores in the thousands, also if such scores are masked"""
-    # In float64, as float32 keeps few digits of scores in the thousands.
+    # Use float64, as float32 keeps few digits of scores in the thousands.
     weights = {name: each.double() for name, each in attention_weights(rng, 6).items()}
     keys, values = random_past(rng, 2, 2, 3, 3, torch.float64)
     x, weight, bias = rng.normal(2, 5, 6).double(), weights["c_attn.weight"], weights["c_attn.bias"]

@@ -1,7 +1,8 @@
 """Compute the expected results that pictures show next to the student's results.
 
-No function shows the steps of a solution: each one calls a built-in function of PyTorch. For the
-weights of problems 01 and 03, the pictures call PyTorch's softmax directly.
+No function shows the steps of a solution. The functions call built-in functions of PyTorch, or draw
+from distributions of NumPy. For the weights of problems 01 and 03, the pictures call PyTorch's
+softmax directly.
 """
 
 from __future__ import annotations

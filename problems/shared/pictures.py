@@ -298,7 +298,7 @@ def frame(axes: Axes, cells: Tensor, width: float = 2) -> None:
 def bars(axes: Axes, labels: Sequence[str], expected: Tensor, yours: Tensor | None) -> None:
     """Draw a bar for each of the student's numbers, or for the expected numbers if `yours` is None.
 
-    At a wrong number, a black line shows the expected number.
+    If a number is wrong, its bar is orange, and a black line shows the expected number.
     """
     numbers = expected if yours is None else yours
     drawn = axes.bar(range(len(numbers)), numbers.tolist(), color=BLUE)

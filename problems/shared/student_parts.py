@@ -262,7 +262,7 @@ def _omit_unusable(parts: Parts) -> None:
 
 
 def _called_parts(parts: Parts) -> set[str] | None:
-    """Return the names of the parts that the model calls, or None if it raises an exception."""
+    """Return the names of the parts that the model calls, or None if the model fails."""
     called: set[str] = set()
     try:
         parts.model(CONFIG, called)(TOKENS)

@@ -173,7 +173,7 @@ def unpack(result, number, what, call):
     many = isinstance(result, tuple | list)
     kind = f"a {type(result).__name__}{f' of {len(result)}' if many else ''}"
     message = f"It returned {kind}; it should return {number} things: {what}."
-    # `checks.require` would count as a check without a value, but the test compares the entries.
+    # Not `checks.require`, which records an unverified claim: the test compares the entries.
     compare.require(many and len(result) == number, f"{call}\n{message}")
     return tuple(result)
 
@@ -276,7 +276,7 @@ def large_numbers(x, weights):
 def unchanged(call, **arguments):
     """Require that the `with` block changes neither these tensors nor the gradient mode.
 
-    The tensors must not depend on the student's code, as the trusted process creates them, too.
+    The trusted process creates the tensors, too. So they must not depend on the student's code.
     """
     before = {name: (tensor.clone(), tensor.requires_grad) for name, tensor in arguments.items()}
     enabled = torch.is_grad_enabled()

@@ -12,8 +12,8 @@ def slopes(module, x, past, upstream):
         module: the attention.
         x: the new tokens.
         past: the keys and values of earlier tokens, or None.
-        upstream: the gradients with respect to the output, the keys and the values. If there are
-            fewer than three, the other results are ignored.
+        upstream: the gradients with respect to the output, the keys and the values. The last ones
+            may be missing; the keys or values are then ignored.
     """
     names = ("x", "the past's keys", "the past's values")
     inputs = dict(zip(names, (x, *(past or ())), strict=False))

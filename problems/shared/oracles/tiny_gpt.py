@@ -21,8 +21,8 @@ def are_parameters_of_gpt(actual, call, expected):
     """Require the parameters of GPT-2, and no others.
 
     Args:
-        actual: a pair: a dict with the shape of each parameter under each of its names, and the
-            names of the parameters that GPT-2 does not have.
+        actual: a pair. First, a dict that contains the shape of each parameter under each of its
+            names. Second, a list of the names of parameters that GPT-2 does not have.
         call: the call, as text.
         expected: the shapes of GPT-2's parameters, by name.
     """

@@ -272,7 +272,7 @@ def learns_by_heart(losses, call, before):
 def records_nothing(was_refused, call):
     """Require that the model stored no results for a backward pass.
 
-    `was_refused` is whether PyTorch raised an exception because the model tried to store them.
+    `was_refused` is True if PyTorch raised an exception because the model tried to store them.
     """
     hint = "PyTorch stores the model's results for a backward pass. How can you prevent that?"
     require(not was_refused, f"{call}\n{hint}")
