@@ -101,9 +101,9 @@ def _with_mistakes(
     """Add to each failed test the names of the mistakes that explain it, and return all tests.
 
     `_explaining` selects the mistakes of each test. If it selects a mistake for no test, this
-    mistake explains the failures of its function for which no other mistake is selected. It is
-    ignored if some tests are known to catch it but none of these tests passed, for example because
-    `pytest -k` deselected them.
+    mistake explains the failures of its function for which no other mistake is selected. But the
+    mistake is ignored if some tests are known to catch it and none of these tests passed, for
+    example because `pytest -k` deselected them.
 
     Args:
         tests: all tests.

@@ -87,14 +87,14 @@ class Session:
 
     Attributes:
         results: the results of each problem, by the problem's id.
-        chosen: the number of selected tests of each problem, by the problem's id; empty if the user
-            named single tests.
+        chosen: the number of selected tests of each problem, by the problem's id. It is empty if
+            the user named single tests.
         left_out: the number of each problem's hidden tests that were not selected.
         timeouts: the number of each problem's tests that exceeded the time limit.
         printed: the text that the student's code printed, by the problem's and the test's id.
         shown: the evidence about wrong answers, by the problem's and the test's id.
         tests: the test file of each problem that has results, by the problem's id.
-        ran: the tests of each problem that ran, in order, by the problem's id.
+        ran: each problem's tests that ran, in order, by the problem's id.
         again: objects that run a problem's code again, by the problem's id. The code of a problem
             without such an object is run again in this process.
         not_begun: the optional problems that were skipped because the student has not begun them.
