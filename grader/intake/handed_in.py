@@ -1,4 +1,4 @@
-"""Define the data of a submission before and after reading."""
+"""Define the data of a submission before and after its files are read."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Submission:
 
     @property
     def shown_name(self) -> str:
-        """The name in reports."""
+        """The name of the student or group in reports."""
         return self.full_name or self.name
 
     @property
@@ -98,7 +98,7 @@ class UnreadSubmission:
         members: the id of each student in the platform's gradebook.
         late: whether the platform reports the submission as late.
         time: the submission time in the platform's format; empty if it is unknown.
-        notes: sentences about the choice of the files.
+        notes: sentences about which files were chosen.
         unused: the names of submitted items that cannot be graded, such as a text typed online.
     """
 
@@ -155,7 +155,7 @@ class Intake:
     def require_work(self) -> None:
         """Check that a class has files to grade.
 
-        A class without files would get 0 points for all students. The reason is usually that
+        All students of a class without files would get 0 points. The reason is usually that
         `--problem` was forgotten, or that the layout of the folders is unknown.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Choose identities and names of result files for submissions, and find submissions by name.
+"""Choose the identity of a submission and the name of its result files. Find submissions by name.
 
 The name of a result file depends only on the identity and the full name, never on other
 submissions. Two identities never share a file, even on a file system that does not distinguish
@@ -58,7 +58,7 @@ def result_name(identity: str, full_name: str) -> str:
 
 
 def longer_result_name(identity: str, full_name: str) -> str:
-    """Return a unique name for result files, with the full hash of the identity."""
+    """Return a name for result files that contains the full hash of the identity."""
     return f"{_readable(full_name) or 'submission'}{_MARK}{_sha256(identity)}"
 
 

@@ -1,9 +1,9 @@
 """Choose the file of each problem in a submission.
 
 The problem of a file is determined by the name of the file, or else by the name of the nearest
-folder, or else by the instructor's option. The depth of the file does not matter. Unchanged stubs
-and empty files are ignored. Of the remaining files for a problem, the one with the clearest path is
-read. Paths from clear to unclear:
+folder, or else by `--problem`. The depth of the file does not matter. Unchanged stubs and empty
+files are ignored. Of the remaining files for a problem, the one with the clearest path is read.
+Paths from clear to unclear:
 
 - `01-name/problem.py`, then `problems/01-name/problem.py`, then these names in deeper folders;
 - `name.py`, or `problem.py` if the problem is known, then these names in deeper folders;
@@ -77,7 +77,7 @@ class LocatedFiles:
 
     Attributes:
         files: maps the id of each requested problem to its file.
-        notes: sentences about the choice of the files.
+        notes: sentences about which files were chosen.
         unused: the paths of the files that were not read.
         has_unknown_file: whether there is a Python file for which the problem is unknown.
     """
@@ -112,7 +112,7 @@ def locate(folder: TreeEntry, problems: Problems, problem: str = "") -> LocatedF
 
 @dataclass(frozen=True)
 class _PythonFile:
-    """A Python file that may be the file of a problem.
+    """A Python file that could be the file of a problem.
 
     Attributes:
         path: its path in the submission.

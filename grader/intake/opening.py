@@ -90,7 +90,7 @@ def open_path(path: Path, wanted: Wanted) -> Iterator[TreeEntry]:
 
 
 def open_entry(entry: TreeEntry, wanted: Wanted) -> TreeEntry:
-    """Return an archive as a folder. Return a folder or any other file unchanged.
+    """Return an archive as a folder. Return any other entry unchanged.
 
     Args:
         entry: the entry. An archive is read into memory.
@@ -200,7 +200,7 @@ class OpenArchive:
     # The content of a member
 
     def _entry(self, member: Member) -> TreeEntry:
-        """Return the entry of a member. Read its content if it is wanted.
+        """Return the entry of a member. If `wanted` returns a size, read the member's content.
 
         The content of a nested archive is read only when the archive is opened.
         """

@@ -246,7 +246,7 @@ _CANVAS_NAMES = (
 )
 
 Versions = Sequence[tuple[TreeEntry, str]]
-"""The versions of a student's file from old to new, as (file, name at the platform) pairs."""
+"""The versions of a student's file from old to new, as (file, name on the platform) pairs."""
 
 
 def _on_canvas(match: re.Match[str]) -> str:

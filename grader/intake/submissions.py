@@ -331,7 +331,7 @@ def _read_submission(unread: UnreadSubmission, problems: Problems) -> Submission
 
 
 def _row(unread: UnreadSubmission) -> Submission:
-    """Return a `Submission` without files for an unread submission."""
+    """Convert an unread submission to a `Submission` without files."""
     full_name = person_name(unread.name)
     identity = unicodedata.normalize("NFC", unread.identity)
     members = unread.members
@@ -354,7 +354,7 @@ def _row(unread: UnreadSubmission) -> Submission:
 
 
 def _with_times(file: StudentFile, unread: UnreadSubmission) -> StudentFile:
-    """Return a problem's file. If it was submitted, add the time and lateness of the submission."""
+    """Add the time and lateness of a submission to a file. Return a missing file unchanged."""
     if not file.is_submitted:
         return file
     return replace(file, late=unread.late, handed_in=iso_time(unread.time))
@@ -379,10 +379,11 @@ def _problem_of(unread: UnreadSubmission, problems: Problems) -> str:
 def without_skipped(submission: Submission, optional: Iterable[Problem]) -> Submission:
     """Return a submission without optional problems that were not attempted.
 
-    Such a problem has no file, or its file is the unchanged stub.
+    Such a problem has no file, or its file is the unchanged stub. If there are several
+    files and none can be read, all for the same reason, no problem counts as attempted.
 
-    If only one problem was requested, and the submission contains other files, a note reports that
-    the file of this problem is missing.
+    If only one problem was requested, and the submission contains only other files, a note explains
+    why the file of this problem is missing.
 
     Args:
         submission: the submission, whose files were read.
@@ -404,7 +405,7 @@ def _is_skipped(submission: Submission, problem: Problem) -> bool:
 
 
 def _is_unreadable(submission: Submission) -> bool:
-    """Return whether two or more files can't be read, all for the same reason."""
+    """Return whether there are several files, and none can be read, all for the same reason."""
     files = [*submission.files.values()]
     alike = all(file.reason == files[0].reason for file in files)
     return len(files) > 1 and files[0].bad and alike

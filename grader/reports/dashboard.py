@@ -43,7 +43,7 @@ class TestRow:
 
     @property
     def share(self) -> float:
-        """The share of students who passed."""
+        """The share of students who passed, among those whose code ran and could be judged."""
         return 1 - len(self.failed) / self.tried if self.tried else 0.0
 
 

@@ -27,10 +27,11 @@ def write_gradebook(
     optional: Mapping[str, Sequence[str]] | None = None,
     sections: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the columns `submission,identity,status,<one per problem>,total,max`, sorted by name.
+    """Write the columns `submission,identity,status,<one per problem>,total,max`.
 
-    The column `submission` contains the name of the student. The file begins with a byte order
-    mark, which spreadsheets need. The cell of a problem that was not graded is empty.
+    The rows are sorted by name. The column `submission` contains the name of the student. The file
+    begins with a byte order mark, which spreadsheets need. The cell of a problem that was not
+    graded is empty.
 
     Each optional part, such as `two`, adds a column for each of its problems and the columns
     `part_two_total` and `part_two_max`. If the submissions are from a platform, the columns
@@ -96,7 +97,7 @@ def _row_of_optional(result: SubmissionResult, parts: Iterable[str]) -> Gradeboo
 
 
 def read_gradebook(path: Path) -> dict[str, GradebookRow]:
-    """Return the rows of a gradebook, by identity. Return no rows if it can't be read."""
+    """Map each identity to its row in a gradebook. Return no rows if the file can't be read."""
     try:
         table = read_table(path, comments=False)
         rows = [dict(zip(table.columns, row.cells, strict=False)) for row in table.rows]
@@ -145,7 +146,7 @@ def marks_gone(
     """Return a change for each mark of the previous gradebook that has no current result.
 
     Args:
-        previous: the rows of the previous gradebook, by identity.
+        previous: maps each identity to its row in the previous gradebook.
         results: the results of the class.
         pending: a (row, column) pair for each mark that is not graded yet in a dry run.
         joined: maps the identity of a previous row to the name of the row that now includes it.
@@ -180,7 +181,7 @@ def changes(
     Marks that no longer have a result come last.
 
     Args:
-        previous: the rows of the previous gradebook, by identity.
+        previous: maps each identity to its row in the previous gradebook.
         results: the results of the class.
         known: maps the name of each submission to its previous result.
         pending: a (row, column) pair for each mark that is not graded yet in a dry run.

@@ -22,7 +22,7 @@ _MOST_BYTES = 50_000
 """The maximum size of a file that is split into tokens. Larger files must be equal."""
 
 _LONGEST_LINE = 1000
-"""The maximum length of a line that is split into tokens. Longer lines may take minutes."""
+"""The maximum length of a line that is split into tokens. Longer lines could take minutes."""
 
 _LEFT_OUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
 _LAYOUT = {tokenize.NEWLINE: "\n", tokenize.INDENT: "\t", tokenize.DEDENT: "\b"}
@@ -130,7 +130,10 @@ def _without_details(source: bytes) -> bytes:
 
 
 def essence(source: bytes) -> str:
-    """Return a hash of a file without its blanks, comments and docstrings."""
+    """Return a hash of a file without its blanks, comments and docstrings.
+
+    The hash of a large file includes them.
+    """
     if len(source) > _MOST_BYTES:
         return hashlib.sha256(source).hexdigest()
     parts = _tokens(source) or _lines(source)

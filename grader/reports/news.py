@@ -18,7 +18,7 @@ class News:
         changes: the marks that differ from the previous gradebook.
         new: the students who were not in the previous gradebook.
         missing: the students with earlier results who are missing in a run of the whole class.
-        of_one_problem: whether only one problem was submitted.
+        of_one_problem: whether the run grades only one of the course's problems.
         about_book: messages about the instructor's files.
     """
 

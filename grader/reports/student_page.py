@@ -203,6 +203,6 @@ def _mistake(row: MistakeRow, result: SubmissionResult) -> MistakeView:
 
 
 def _others(people: Sequence[Person], result: SubmissionResult) -> tuple[Sequence[Person], int]:
-    """Return some of the students other than the one of `result`, and the number of the rest."""
+    """Return some of the other students, and the number of those who are not returned."""
     others = [person for person in people if person.submission != result.submission]
     return others[:_OTHERS], max(0, len(others) - _OTHERS)

@@ -64,7 +64,7 @@ def add_magic(ipython: Any) -> None:
 def saved(problem: Problem, source: bytes, before: bytes | None) -> bool:
     """Save a cell to a problem's file, print a message, and return whether the cell was saved.
 
-    A cell with the unchanged stub is not saved over an edited file. If the file was changed outside
+    A cell with the unchanged stub does not replace an edited file. If the file was changed outside
     of the notebook, it is backed up first.
 
     Args:

@@ -171,7 +171,7 @@ def _lines_without_failures(
 
 
 def _unwritten(tests: list[list[TestResult]]) -> Counter[str]:
-    """Count the tests of each unwritten function. The keys are as in `_function_and_line`."""
+    """Count the tests of each unwritten function. The keys are results of `_function_and_line`."""
     waiting = (cases for cases in tests if not _failed(cases) and not _all_pass(cases))
     return Counter(_function_and_line(next(t for t in cases if t.message)) for cases in waiting)
 

@@ -46,7 +46,7 @@ class Reading:
 
 
 def named(result: ProblemResult) -> Reading:
-    """Return the sentences about the first failed test. They name its mistake."""
+    """Return the sentences about the first failed test, including the name of its mistake."""
     explained = _shown_diagnoses(result)
     return Reading(
         tuple(text for text, _ in explained), seen=tuple(names for _, names in explained if names)
@@ -54,7 +54,9 @@ def named(result: ProblemResult) -> Reading:
 
 
 def reading(result: ProblemResult, before: Collection[MistakeNames]) -> Reading:
-    """Return the sentences about the first failed test. They name its mistake only if it was seen.
+    """Return the sentences about the first failed test.
+
+    They name the test's mistake only if the student has already seen this mistake.
 
     Args:
         result: the result of the problem.
@@ -159,7 +161,7 @@ class SeenMistakes:
 
 
 def _is_seen(value: object) -> bool:
-    """Return whether a value from the file is a list of mistakes: lists of names."""
+    """Return whether a value from the file is a list of lists of mistakes' names."""
     mistakes = value if isinstance(value, list) else [None]
     names = [name for each in mistakes for name in (each if isinstance(each, list) else [None])]
     return all(isinstance(name, str) for name in names)

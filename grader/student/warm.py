@@ -164,7 +164,7 @@ def _end(process: BaseProcess | None) -> None:
 def _serve(root: Path, connection: Connection) -> None:
     """Receive a problem's id, run its tests, and send a result after each test and at the end.
 
-    If the run fails, send a string with the reason at the end.
+    If the run fails, the last message is a string with the reason.
     """
     import signal
 

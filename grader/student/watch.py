@@ -235,7 +235,7 @@ class Watch:
 
     @property
     def _current(self) -> str:
-        """The id of the problem that was saved or selected last.
+        """The id of the problem that was most recently saved or selected.
 
         If there is none, it is the id of the first problem that does not pass.
         """

@@ -65,7 +65,7 @@ class Script:
 
     @classmethod
     def load(cls, source: str, course: Course) -> Script:
-        """Run the content of a `compare.py`, which may import modules of the course."""
+        """Run the content of a `compare.py`, which can import modules of the course."""
         with modules_of_course(course.root):
             names = vars(module_of(source, "compare"))
         return cls(names["CALLS"], names["cost"], names["questions"])
