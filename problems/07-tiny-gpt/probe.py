@@ -375,7 +375,7 @@ def about_dropout(problem):
         return torch.stack([counts.median(), counts.max()]).clamp(max=9)
 
     def small_step():
-        """Return the difference of a row's two lowest values, as a share of the row's range."""
+        """Return the median over rows of (difference of the two lowest values) / (range)."""
         kinds = [row[row.diff(prepend=row[:1] - 1) > 1e-7] for row in rows().sort(-1).values]
         return torch.stack([(row[1] - row[0]) / (row[-1] - row[0]) for row in kinds]).median()
 
@@ -603,8 +603,8 @@ def about_batches(problem):
     def neighbours():
         """Return how the starts of successive rows are related.
 
-        The answers are: whether most differ by 0, by 1 and by 4, whether they never decrease, and
-        whether all are distinct.
+        The first three answers are whether most differences are 0, 1 and 4. The other two answers
+        are whether the starts never decrease, and whether all are distinct.
         """
         found = starts(24, 4, 20)
         step = found.diff()

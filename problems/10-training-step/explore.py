@@ -35,7 +35,10 @@ lengths = [4**power for power in range(1, 6)]
 
 
 def shares(module):
-    """Return the share of a gradient that is left after softmax, scaled or not, (2, lengths)."""
+    """Return the share of a gradient that is left after a softmax, for each d_k in `lengths`.
+
+    The first row is for scaled scores, and the second for unscaled scores.
+    """
     generator, remaining = torch.Generator().manual_seed(10), []
     for d_k in lengths:
         q, k = (torch.randn(500, n, d_k, generator=generator) for n in (40, 16))
