@@ -308,7 +308,7 @@ def run(small_course: Course) -> Callable[..., ProblemResult]:
 
 @dataclass
 class StudentRun:
-    """The status, output and result of pytest in the folder of the small course's problem."""
+    """The outcome of one pytest run in the problem folder of the small course."""
 
     status: int
     text: str
@@ -320,7 +320,7 @@ class StudentRun:
 
     @property
     def screen(self) -> str:
-        """The output after pytest's progress line, without times."""
+        """The output below pytest's progress line, without the run's duration."""
         own = re.sub(r"\A.*?\[100%\]\n", "", self.text, flags=re.DOTALL)
         return re.sub(r"=* (.*) in [\d.]+s =*", r"\1", own)
 

@@ -15,7 +15,7 @@ CALLS = "softmax(dot_product_similarity(q, k)) with 64 queries and 64 keys of di
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     q, k = numbers(64, 32), numbers(64, 32, start=0.5)
     return lambda: problem.softmax(problem.dot_product_similarity(q, k))
 

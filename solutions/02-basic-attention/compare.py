@@ -16,7 +16,7 @@ CALLS = "SimpleAttention(32) on x of shape (2, 64, 32)"
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     module, x = problem.SimpleAttention(32), torch.ones(2, 64, 32)
     return lambda: module(x)
 

@@ -18,7 +18,7 @@ CALLS = "scaled_dot_product_attention(q, k, v) with 32 queries, 128 keys and d_k
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     q, k, v = numbers(32, 16), numbers(128, 16, start=0.5), numbers(128, 16, start=0.9)
     return lambda: problem.scaled_dot_product_attention(q, k, v)
 

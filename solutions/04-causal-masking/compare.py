@@ -18,7 +18,7 @@ CALLS = "CausalAttention(32, n_positions=64) on x of shape (2, 64, 32)"
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     module, x = problem.CausalAttention(32, 64), torch.ones(2, 64, 32)
     return lambda: module(x)
 

@@ -16,7 +16,7 @@ CALLS = "MultiHeadAttention(24, 4, causal=True) on x of shape (2, 96, 24)"
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     module, x = problem.MultiHeadAttention(24, 4, causal=True).eval(), torch.ones(2, 96, 24)
     return lambda: module(x)
 

@@ -15,7 +15,7 @@ CALLS = "Block(32, 4) on x of shape (2, 16, 32), forward and backward"
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     module, x = problem.Block(32, 4), torch.ones(2, 16, 32)
     return lambda: module(x).sum().backward()
 

@@ -17,7 +17,7 @@ CALLS = (
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     sizes = {"vocab_size": 65, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 4}
     model = problem.GPT(problem.GPTConfig(**sizes))
     text = torch.arange(500) * 37 % 65

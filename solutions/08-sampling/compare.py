@@ -15,7 +15,7 @@ CALLS = "sample(logits, 0.8, top_k=50, top_p=0.9) with 8 rows of 1,000 tokens"
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     logits = numbers(8, 1000, size=4.0)
     return lambda: problem.sample(logits, 0.8, 50, 0.9)
 

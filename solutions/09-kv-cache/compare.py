@@ -15,7 +15,7 @@ CALLS = "generate: 40 tokens after 8, by CachedGPT(65 tokens, 64 positions, 2 la
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     sizes = {"vocab_size": 65, "n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 4}
     model = problem.CachedGPT(problem.GPTConfig(**sizes)).eval()
     return lambda: model.generate(torch.arange(8)[None], 40)

@@ -18,7 +18,7 @@ CALLS = (
 
 
 def cost(problem):
-    """Return a function that makes the measured calls."""
+    """Return the function whose cost is measured."""
     tensors = [numbers(4, 32, 16, start=start) for start in (0.1, 0.2, 0.3, 0.4)]
     parameters = [nn.Parameter(numbers(1000, start=i)) for i in range(20)]
     for parameter in parameters:

@@ -36,7 +36,7 @@ def list_text(numbers: list[float], digits: int = 3) -> str:
 
 
 def parts_of_answers() -> dict[str, tuple[list[str], list[str]]]:
-    """Return texts that the two answers must contain, by problem number.
+    """Map each problem number to the texts that its two answers must contain.
 
     The numbers in the texts are computed by hand.
     """

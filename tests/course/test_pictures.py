@@ -113,7 +113,7 @@ def no_pictures(monkeypatch):
 
 @pytest.fixture
 def stopped_after(monkeypatch):
-    """Return a function that simulates Ctrl-C after some steps of training."""
+    """Return a function that makes training raise KeyboardInterrupt after `steps` steps."""
 
     def stop(steps):
         step, done = torch_gpt.train_step, itertools.count()

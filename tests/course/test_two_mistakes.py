@@ -161,7 +161,7 @@ def answers_with(number: str, *names: str) -> dict[str, Answers]:
 
 
 def diagnosed(number: str, among: list[str], *names: str) -> set[str]:
-    """Return the mistakes that the diagnosis of a file with the mistakes `names` reports.
+    """Diagnose a file with the mistakes `names`, and return the reported mistakes.
 
     The diagnosis knows only the mistakes in `among`.
     """

@@ -69,7 +69,7 @@ def upload_results(
     only: str = "",
     part: str | None = None,
 ) -> dict[str, Any]:
-    """Return the results that Gradescope receives if each test has the given status."""
+    """Grade a submission so that each test gets `status`. Return the results for Gradescope."""
 
     def grade(submissions, course, settings, jobs, on_result):  # type: ignore[no-untyped-def]
         (submission,) = submissions
@@ -120,7 +120,7 @@ def test_a_missing_submission_and_several_submissions_are_reported(
 def test_a_bare_file_is_accepted_for_one_problem(
     tmp_path: Path, small_course: Course, files: list[str], found: bool
 ) -> None:
-    """A file of a different problem is reported, and never graded as this problem."""
+    """A file of a different problem is reported, and never graded as the given problem."""
     write(tmp_path / "submission", dict.fromkeys(files, RIGHT))
     (test,) = upload_results(tmp_path, small_course, only="02")["tests"]
     assert test["name"].startswith("02-halving:")

@@ -110,8 +110,8 @@ def written_commands() -> Iterator[tuple[str, Command]]:
 def make_commands(make: str) -> list[str]:
     """Return the commands that a call of make runs."""
     dry = ["make", "--dry-run", "UV=uv", *shlex.split(make)[1:]]
-    # Remove variables of a make that runs these tests. Some change the commands, such as ARGS, and
-    # others let a nested make print its folder.
+    # If make runs these tests, it sets variables. Some of them change the commands, such as ARGS.
+    # Others let a nested make print its folder.
     variables = {name: value for name, value in os.environ.items() if name not in MAKE_VARIABLES}
     done = subprocess.run(dry, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     return [line.strip() for line in done.stdout.splitlines()]

@@ -116,7 +116,7 @@ WRONG: dict[str, tuple[object, object, dict[str, Any]]] = {
     "array: NaN": (ARRAY * numpy.nan, ARRAY, {}),
     "array: factor": (2 * ARRAY, ARRAY, {}),
 }  # fmt: skip
-"""The returned value, the expected value and options of `check`, for each kind of error."""
+"""Maps each kind of error to (returned value, expected value, options of `check`)."""
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -1,4 +1,4 @@
-"""A lock ends with its process, and a path that can't be written is reported with the reason."""
+"""A lock is released when its process ends. A path that can't be written is reported."""
 
 from __future__ import annotations
 

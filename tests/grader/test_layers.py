@@ -1,4 +1,4 @@
-"""Each module imports only the allowed layers of the package, as in CONTRIBUTING's picture."""
+"""Each module imports only the layers that the picture in CONTRIBUTING.md allows."""
 
 from __future__ import annotations
 

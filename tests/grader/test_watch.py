@@ -23,7 +23,7 @@ from grader.student.watch import Key, Watch
 from tests.processes import wait_until
 
 SECONDS = 60
-"""A timeout for runs that would hang. Each correct run takes less."""
+"""The time limit in seconds for a run. Only a run that hangs takes longer."""
 
 RIGHT = "def double(x):\n    return x + x\n"
 WRONG = "def double(x):\n    return 3 * x\n"

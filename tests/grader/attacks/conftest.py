@@ -147,7 +147,7 @@ class Attacked:
         return tree(self.course.root)
 
     def another(self) -> tuple[Sandbox, Attacked]:
-        """Return a sandbox that has not started yet, and an object that grades in it."""
+        """Return a new sandbox, and an object that grades in it."""
         sandbox = Sandbox(call_seconds=CALL_SECONDS, memory_mb=256)
         return sandbox, Attacked(self.course, sandbox)
 

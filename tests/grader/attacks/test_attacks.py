@@ -39,7 +39,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is 
 FILES = Path(__file__).parent / "files"
 ROOT = Path(__file__).resolve().parents[3]
 QUICK, HANGS = 15, 25
-"""The seconds that one attack may take on a busy machine, without and with timeouts."""
+"""The seconds that an attack may take on a busy machine. `HANGS` is for attacks that time out."""
 
 # Maps each attack to the statuses that its three tests may have, and its points (-1: any points).
 TABLE: dict[str, tuple[str, float]] = {
@@ -276,9 +276,7 @@ def test_a_huge_answer_to_a_probe_is_not_processed():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
 def test_answers_of_a_failed_test_are_freed(grade, target, name):
-    """The answers must be freed without garbage collection, which may come too late: they can take
-    256 MB.
-    """
+    """An answer of 256 MB must be freed at once, as garbage collection may come too late."""
     gc.collect()
     gc.disable()
     try:

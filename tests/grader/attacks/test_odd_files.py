@@ -1,4 +1,4 @@
-"""Grade submissions with odd content, and submissions with other files next to them.
+"""Submissions with odd content, or with other files next to them, are graded correctly.
 
 The tests in `tests/grader/intake` check which files are read and which are refused.
 """

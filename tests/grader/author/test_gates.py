@@ -37,7 +37,7 @@ def finite(value, call):
 
 @pytest.fixture
 def findings_of(tmp_path: Path, new_course: Callable[[Path], Course]) -> Callable[[str], list[str]]:
-    """Return a function that returns the gates' findings about a test with a given body."""
+    """Return a function that receives the body of a test and returns the gates' findings."""
     course = new_course(tmp_path / "course")
     (problem,) = course.problems()
     oracles = course.root / "problems/shared/oracles/__init__.py"

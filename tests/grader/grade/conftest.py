@@ -79,7 +79,7 @@ class School:
 
 @pytest.fixture
 def school(tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch) -> School:
-    """Create a class of two students. Their files do not run: only their text is compared."""
+    """Create a class of two students. Grading only compares the text of their files."""
     return school_of(small_course, tmp_path, monkeypatch)
 
 

@@ -1,4 +1,4 @@
-"""If a failure may not be caused by the submission, the pool grades the submission again, alone."""
+"""A submission is graded again, alone, if its failure may have another cause than its code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FakeProcess:
 
 
 class FakeConnection:
-    """A connection that returns the result of `answer` for each task."""
+    """A connection that replies to each task with the result of the function `answer`."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer, self.tasks = answer, []  # type: ignore[var-annotated]
@@ -51,7 +51,7 @@ class FakeConnection:
 def grade(
     small_course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., dict[str, SubmissionResult]]:
-    """Return a function that grades submissions with the results that `answer` returns."""
+    """Return a function that grades submissions. Its argument `answer` returns the results."""
 
     def grade_them(names: str, answer: Answer, jobs: int) -> dict[str, SubmissionResult]:
         def start(*given: Any) -> pool._Grading:
@@ -123,7 +123,7 @@ def test_unexplained_failures_are_retried_alone(
 def test_slow_submissions_are_graded_last(
     grade: Callable[..., dict[str, SubmissionResult]],
 ) -> None:
-    """A slow submission exceeds a short time limit. It is graded last with the full limit."""
+    """A submission that exceeds a short time limit is graded last, with the full limit."""
     asked: list[tuple[str, bool]] = []
 
     def answer(submission: Submission, seconds: float | None) -> SubmissionResult:

@@ -26,7 +26,7 @@ GONE = object()
 
 
 def change(*place: str | int, to: object) -> Callable[[Path], None]:
-    """Return a function that changes or removes one value in a result's file."""
+    """Return a function that changes a value in a result's file, or removes it if `to` is GONE."""
 
     def damage(path: Path) -> None:
         data = part = json.loads(path.read_text())

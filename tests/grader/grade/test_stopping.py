@@ -97,7 +97,7 @@ def test_a_full_disk_leaves_the_old_reports(school: Any, monkeypatch: pytest.Mon
 def test_a_run_interrupted_at_any_file_continues(
     school: Any, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """In each of two runs, the disk becomes full after 0, 1, 2 and more files."""
+    """The disk becomes full after 0, 1, 2, ... files, in a first and in a second run."""
     take_step, left = getattr(Path, step), 1000
 
     def until_full(self: Path, *args: Any) -> Any:

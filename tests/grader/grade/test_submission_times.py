@@ -81,7 +81,7 @@ def test_a_download_without_times_removes_no_time(term: Any, tmp_path: Path) -> 
 
 
 def test_a_late_flag_is_ignored_for_bytes_in_time(term: Any, tmp_path: Path) -> None:
-    """Canvas reports that a submission was late, but not its time."""
+    """Canvas reports only that a file was late, and not when it was submitted."""
     names = {"in time": "ada_7_90_problem.py", "late": "ada_LATE_7_91_problem.py"}
     folders = {}
     for when, name in names.items():

@@ -129,7 +129,7 @@ def test_a_list_without_students_is_reported(content: str, folder: Path) -> None
 
 
 def adjusted_lines(folder: Path, name: str, text: str, *results: SubmissionResult) -> list[str]:
-    """Return one line with points for each student, and then the messages."""
+    """Return one line with points for each student, followed by the messages."""
     (folder / name).write_text(text, encoding="utf-8")
     graded, messages = adjusted(results, GradebookFolder(folder))
     return [*(f"{r.full_name}: {r.points:g} of {r.max:g}" for r in graded), *messages]

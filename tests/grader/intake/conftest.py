@@ -70,7 +70,7 @@ def take_one(take: Take, two_problems: Course) -> Take:
 
 @pytest.fixture
 def read(tmp_path: Path, small_course: Course) -> Read:
-    """Return a function that reads an archive of `ada`, next to a correct archive of `grace`."""
+    """Return a function that reads an archive of `ada` in a class with a correct one of `grace`."""
 
     def read_it(content: bytes, ending: str = ".zip") -> Submission:
         folder = tmp_path / "class"

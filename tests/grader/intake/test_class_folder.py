@@ -114,7 +114,7 @@ def test_a_single_archive_is_one_submission(
 def test_an_archive_with_one_folder_is_one_submission_with_a_message(
     tmp_path: Path, small_course: Course, inside: str
 ) -> None:
-    """The archive may be a class of one student, or the archive of a student."""
+    """The grader can't decide whether the archive contains a class or the files of one student."""
     content = zip_file({FILE: RIGHT}) if inside.endswith("zip") else RIGHT
     path = tmp_path / "submissions.zip"
     path.write_bytes(zip_file({inside: content}))

@@ -39,7 +39,7 @@ def test_names_csv_assigns_problems_and_students(tmp_path: Path) -> None:
 
 
 def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
-    """A name may begin with `#`."""
+    """A line that begins with `#` is not a comment."""
     path = tmp_path / "names.csv"
     path.write_text("Found;Means\n#2.py;02\n\na, b;ada\n")
     assert read_names(path, KNOWN) == Names({"#2.py": OTHER}, {"a, b": "ada"})

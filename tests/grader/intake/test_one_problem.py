@@ -1,6 +1,6 @@
 """In a download for one problem, a file of any name belongs to that problem.
 
-But if the name is that of a different problem, the file belongs to the different problem.
+But a file with the name of a different problem belongs to the different problem.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def points(course: Course) -> float:
 def test_each_course_has_its_own_modules(
     two_courses: tuple[Course, Course], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a loaded module has the same name as a module of the course, the latter is used."""
+    """A module of the course is used even if a module of the same name is already loaded."""
     mine = ModuleType("worked_example")
     monkeypatch.setitem(sys.modules, "worked_example", mine)
     names, path = {*sys.modules}, [*sys.path]

@@ -104,7 +104,7 @@ def test_a_second_call_returns_the_same() -> None:
 
 
 class Scale(nn.Module):
-    """A module that is right except for the mistake that the test selects."""
+    """A module that is correct except for the mistake with the name `wrong`."""
 
     def __init__(self, wrong: str) -> None:
         super().__init__()

@@ -1,6 +1,4 @@
-"""Checks at home and in grading: code that passes at home passes in grading, and a record can't be
-forged.
-"""
+"""Code that passes its checks at home passes them in grading, and a record can't be forged."""
 
 from __future__ import annotations
 

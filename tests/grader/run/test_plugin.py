@@ -75,7 +75,7 @@ SOURCES = [
         "Does __init__ set self.two",
     ),
 ]
-"""The text of a file, the status of its tests, and a part of the message."""
+"""Tuples of a file's text, the status of its tests, and a part of the expected message."""
 
 
 def verdicts(result: ProblemResult) -> list[tuple[object, ...]]:

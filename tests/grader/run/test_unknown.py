@@ -1,4 +1,4 @@
-"""Any operation on `UNKNOWN` returns `UNKNOWN`, and reading it raises an exception."""
+"""Any operation on `UNKNOWN` returns `UNKNOWN`, and reading its value raises an exception."""
 
 from __future__ import annotations
 

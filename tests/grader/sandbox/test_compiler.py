@@ -71,7 +71,7 @@ def test_code_may_request_deterministic_algorithms(ask: Ask) -> None:
 
 
 def test_a_worker_has_the_compiler_if_it_is_needed(ask: Ask) -> None:
-    """The compiler is loaded before functions are removed, because it uses forbidden functions."""
+    """The compiler uses forbidden functions, so it is loaded before these functions are removed."""
     trained, shape = ask(
         """
         import torch
@@ -183,7 +183,7 @@ def transformed(name: str, norm: str) -> str:
 
 
 def in_process(source: str, x: torch.Tensor) -> torch.Tensor:
-    """Call f(x) of a file in this process, where `Guard` detects calls of forbidden functions."""
+    """Call f(x) of a file in the test process. `Guard` detects calls of forbidden functions."""
     file: dict[str, Any] = {}
     exec(source, file)
     with Guard(NORMS):

@@ -178,7 +178,7 @@ def test_a_prefork_server_has_no_secrets_in_memory(
 
 
 def test_libraries_are_found_in_the_order_of_the_main_process(tmp_path, monkeypatch):
-    """With layered environments, two folders may contain torch. The first folder is used."""
+    """With layered environments, two folders may contain torch. The first on the path is used."""
     folders = [tmp_path / "b", tmp_path / "a", tmp_path / "c"]
     for folder, names in zip(folders, (["torch"], ["torch", "numpy"], ["msgspec"]), strict=True):
         for name in names:

@@ -33,7 +33,7 @@ RESET = "To restore the stub: uv run grader reset 01"
         ("The model has layers", "Model(4).layer is missing", SOURCE, f"{YOURS}8"),
         ("Model calls scores", "", SOURCE, f"{YOURS}8"),
         ("The loss falls", "It is 3.", SOURCE, ""),
-        # The message about an exception contains the place.
+        # The message already contains the place of the exception.
         ("scores", "ValueError: no\n  problem.py:5, in scores: return q", SOURCE, ""),
         ("scores", "problem.py has no `scores`.", "", RESET),
         ("scores", "problem.py has no `scores`.", "import torch\n", RESET),

@@ -136,7 +136,7 @@ def test_the_first_run_shows_an_observation_and_a_question() -> None:
 def test_pytest_names_a_mistake_in_a_later_run(
     known: Course, student_pytest: StudentPytest
 ) -> None:
-    first = student_pytest(TRIPLED, "-k", "1").text  # a run of some tests counts, too
+    first = student_pytest(TRIPLED, "-k", "1").text  # a run of selected tests counts, too
     assert NAME not in first
     assert LOOK in first
     assert "To see the mistake's name: uv run grader hint 01 --name" in first

@@ -1,4 +1,4 @@
-"""Part two is optional: no command requests a problem of part two that has not been begun."""
+"""Part two is optional: no command requires a problem of part two before it is begun."""
 
 from __future__ import annotations
 

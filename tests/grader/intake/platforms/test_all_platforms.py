@@ -72,7 +72,7 @@ def test_platform_files_inside_a_students_archive_are_ignored(take: Take) -> Non
 def test_a_harmful_archive_affects_only_its_row(
     tmp_path: Path, small_course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The archives are zip bombs, nested archives and archives with `../` in names."""
+    """The archives include zip bombs, nested archives and archives with `../` in names."""
     monkeypatch.setattr(limits, "MAX_NESTED_BYTES", 100_000)
     monkeypatch.setattr(limits, "MAX_TOTAL_BYTES", 300_000)
     bad = {
