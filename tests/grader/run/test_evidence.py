@@ -146,10 +146,10 @@ AS_BOOLS = ("self.mask[:T, :T])", "self.mask[:T, :T].bool())")
 @pytest.mark.parametrize(
     ("number", "edits", "failure", "question"),
     [
-        ("05", [ASSERTED, BY_N_EMBD], "The scores behind these weights", "How many numbers"),
-        ("05", [ASSERTED], "It raised AssertionError", "Which error reports"),
+        ("05", [ASSERTED, BY_N_EMBD], "The scores behind these weights", "How many products"),
+        ("05", [ASSERTED], "It raised AssertionError", "Which exception should"),
         ("07", [LOSS_SUMMED, HEADS_MIXED], "the loss of GPT", "Should a longer text"),
-        ("04", [AS_NUMBERS, AS_BOOLS], "the buffer mask", "which values should the buffer hold"),
+        ("04", [AS_NUMBERS, AS_BOOLS], "the buffer mask", "which values should the buffer contain"),
     ],
 )
 def test_a_question_is_about_the_failure_above_it(
