@@ -48,7 +48,7 @@ def causal_mask(n_new: int, length: int, device: torch.device) -> Tensor:
 
 
 class CachedAttention(nn.Module):
-    """Causal self-attention that continues where its past ends, without dropout.
+    """Causal self-attention without dropout. New tokens also attend to the tokens in `past`.
 
     Args:
         n_embd: the embedding width C.

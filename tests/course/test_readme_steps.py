@@ -66,7 +66,7 @@ STEPS = [
 
 
 def partly_written(stub: str, solution: str, written: set[str]) -> str:
-    """Return the solution. Each function to write that is not in `written` raises an exception."""
+    """Return the solution. The student's functions that are not in `written` raise an exception."""
     tree, of_stub = ast.parse(solution), functions(ast.parse(stub))
     to_write = {name for name, function in of_stub if STUB_LINE in ast.unparse(function)}
     for name, function in functions(tree):

@@ -122,7 +122,7 @@ def test_gradebook_lines_about_either_name_apply(term: Any, tmp_path: Path) -> N
 
 
 def write_moodle(folder: Path, term: Any, names: str) -> Path:
-    """Write a Moodle download with a correct file for each student in `names`: "Ada=1 Bea=2"."""
+    """Write a Moodle download. `names`, such as "Ada=1 Bea=2", lists students with right files."""
     each = [name.replace("=", "_") for name in names.split()]
     files = {f"{name}_assignsubmission_file_/problem.py": term.right for name in each}
     return write(folder, files)

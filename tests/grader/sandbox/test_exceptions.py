@@ -1,4 +1,4 @@
-"""Grading reports unusable files and exceptions of student code as a run at home does."""
+"""Grading and a run at home report unusable files and exceptions in the same way."""
 
 import re
 
