@@ -276,7 +276,7 @@ def test_a_huge_answer_to_a_probe_is_not_processed():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["23_other_dtype", "28_one_tensor_very_often"])
 def test_answers_of_a_failed_test_are_freed(grade, target, name):
-    """An answer of 256 MB must be freed at once, as garbage collection may come too late."""
+    """Answers can take 256 MB. They are freed at once, as garbage collection may be too late."""
     gc.collect()
     gc.disable()
     try:
