@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from grader.course import NOTEBOOK, SUBMISSION_FILE
 
 FRONT_PAGE = "README.md"
-"""The file name of the students' copy's front page."""
+"""The name of the file with the front page of the students' copy."""
 
 _PLACEHOLDER = "ADDRESS"
 """The placeholder on the front page for the address of the students' copy."""

@@ -116,8 +116,8 @@ def error_hint(text: str, forms: Mapping[str, str]) -> str:
     missing = _NO_ATTRIBUTE.search(text)
     if missing and not hasattr(nn, missing[1]):  # a class of the student
         return (
-            f"Does __init__ set self.{missing[2]}, spelled like this? A method of this name must "
-            "be indented like the other methods."
+            f"Does __init__ set self.{missing[2]}, spelled like this? Or, if it is a method: is it "
+            "indented like the other methods?"
         )
     return ""
 

@@ -191,8 +191,9 @@ def _agree(question: ProbeKey, one: Answer, other: Answer) -> bool:
 def _contradict(one: Answer, other: Answer) -> bool:
     """Return whether two answers contradict each other.
 
-    Two different numbers contradict each other. A forbidden call contradicts any other answer. Any
-    other exception contradicts no number, because a version of the same mistake may raise it.
+    Two different numbers contradict each other, and a forbidden call contradicts any other answer.
+    An exception does not contradict a number, because the same mistake can raise an exception in
+    one file and return a wrong number in another.
     """
     if FORBIDDEN in (one.instead, other.instead):
         return one.instead != other.instead

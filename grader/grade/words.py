@@ -30,7 +30,7 @@ class Words:
         self._known = cache(_load)
 
     def renewed(self, result: ProblemResult) -> ProblemResult:
-        """Return a problem's result, with mistakes added that only the current catalogue names."""
+        """Return a problem's result. Add mistakes that are new in the current catalogue."""
         problem = self._problems.get(result.id)
         if problem is None:
             return result

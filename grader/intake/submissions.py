@@ -117,7 +117,7 @@ def _in_several(submissions: Iterable[Submission]) -> list[str]:
 
 
 def _hint(submissions: Iterable[Submission], problems: Problems) -> str:
-    """Return a hint if the problem of some files is unknown, or ""."""
+    """Return a hint if there are files whose problem is unknown. Otherwise, return ""."""
     count = sum(each.has_unknown_file and not each.is_read for each in submissions)
     if problems.only or not count:
         return ""

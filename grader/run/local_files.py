@@ -105,7 +105,7 @@ class NotWhenGraded(PermissionError):  # noqa: N818  (students read the name)
 
 
 def restrict() -> None:
-    """Start to refuse the actions of student code that grading refuses."""
+    """From now on, refuse the same actions of student code that grading refuses."""
     _restrict()
     if sys.stdin is not None and not isinstance(sys.stdin, RefusedInput):  # pytest replaces it
         sys.stdin = RefusedInput(sys.stdin, _refuse_input)

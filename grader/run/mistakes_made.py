@@ -37,7 +37,7 @@ KEPT = Evidence(
 """Evidence that a call depends on earlier calls."""
 
 FITS = "The named mistake explains this."
-"""The text that replaces wrong numbers if an earlier test shows numbers of the same mistake."""
+"""The text that replaces a test's numbers if an earlier test with the same mistake has numbers."""
 
 _FACTOR = " times what it should be"
 

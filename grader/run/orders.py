@@ -124,7 +124,7 @@ def files_of_probe(problem: Problem) -> dict[str, bytes]:
 def _files(problem: Problem, sources: dict[Path, bytes], without: str = "") -> dict[str, bytes]:
     """Return the contents of source files and of all files that the sources need, by path.
 
-    Modules of the package `without` are omitted.
+    Omit the modules of the package that `without` names.
     """
     root, problems = problem.folder.parents[1], problem.folder.parent
     used = modules_used(sources.values(), problems, without=without)

@@ -106,7 +106,7 @@ def test_bias_can_be_left_out(problem, rng):
     weights, x = small_weights(rng, 4, bias=False), rng.normal(2, 3, 4)
     x[0, 1], x[1, 2] = x[0, 0], 0  # no special cases
     call = "attention(x) of SimpleAttention(4, bias=False) with x of shape (2, 3, 4), where "
-    call += "x[0, 1] is x[0, 0] and x[1, 2] is 0"
+    call += "x[0, 1] equals x[0, 0], and x[1, 2] is 0"
     check_attention(make_attention(problem, weights), x, weights, call, sizes={"n_embd": 4})
 
 

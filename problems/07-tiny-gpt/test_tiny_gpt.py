@@ -701,7 +701,7 @@ def test_bigram_is_a_float(problem):
 @pytest.mark.points(0.5)
 @pytest.mark.parametrize("text", ["abracadabra", "abababab", "aaab", "aabb", "ab", "aabacaaabc"])
 def test_bigram_in_numbers(problem, text):
-    """bigram_loss is the mean of -ln of the share of each token among those after the same token"""
+    """bigram_loss is the mean of -ln p, where p is the share of y among the tokens after x"""
     letters = sorted(set(text))
     data = torch.tensor([letters.index(letter) for letter in text])
     call = f'bigram_loss(data, {len(letters)}) with the letters of "{text}" as tokens'

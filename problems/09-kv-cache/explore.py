@@ -2,10 +2,10 @@
 
 Run `uv run python explore.py`, or cell by cell in VS Code or Jupyter. It generates the same
 text with and without the cache, counts the operations for each new token, and measures the time
-for a larger model. This takes about ten seconds. Until your code is correct, it shows the course's
-model. It uses the model that you trained in problem 07, if there is one. To choose the beginning
-of the text: `uv run python explore.py "class Token"`. Without a display, or with `--save`, it
-writes the picture to pictures/my_cost.png.
+for a larger model. This takes about ten seconds. Until your code is correct, the course's code
+runs instead. The weights are those that you trained in problem 07, if there are any. To choose the
+beginning of the text: `uv run python explore.py "class Token"`. Without a display, or with
+`--save`, it writes the picture to pictures/my_cost.png.
 """
 
 # %% The model of problem 07, if you have trained it.

@@ -390,7 +390,7 @@ def random_steps(rng, steps, sizes=None, **shapes):
     Args:
         rng: draws the numbers.
         steps: for each step, the names of the parameters that have a gradient.
-        sizes: the size of the gradients in each step; by default 1.
+        sizes: the standard deviation of the gradients in each step; by default 1.
         shapes: the shape of each parameter, by name.
     """
     weights = {name: rng.normal(*shape, dtype=DOUBLE) for name, shape in shapes.items()}

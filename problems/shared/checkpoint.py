@@ -128,7 +128,7 @@ def config_of(tensors: Mapping[str, Tensor], n_head: int | None = None) -> dict[
     plain = _plain(tensors)
     for name in ("wte.weight", "wpe.weight"):
         if name not in plain or plain[name].dim() != 2:
-            raise UsageError(f"There is no table {name}, so this is not a GPT-2.")
+            raise UsageError(f"The tensor {name} is missing, so this is not a GPT-2 checkpoint.")
     (vocab_size, width), n_positions = plain["wte.weight"].shape, len(plain["wpe.weight"])
     layers = {int(name.split(".")[1]) for name in plain if re.match(r"h\.\d+\.", name)}
     n_head = n_head or max(1, width // 64)

@@ -81,7 +81,7 @@ class Parts:
         return "\n".join([line, *(part.remark for part in self.parts.values() if part.remark)])
 
     def omit(self, name: str, why: str) -> None:
-        """Replace a correct part of the student by the course's code.
+        """Replace a part of the student's code by the course's, although the part is correct.
 
         Args:
             name: the name of the part.

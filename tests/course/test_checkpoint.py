@@ -93,7 +93,7 @@ def test_the_number_of_heads_comes_from_config_json_or_head_dim_64(
             r"ln_f.weight has shape \(3,\) instead of \(6,\)",
         ),
         (lambda t: t.update({"lm_head.weight": t["wte.weight"] + 1}), "they are one table"),
-        (lambda t: t.pop("wte.weight"), "There is no table wte.weight"),
+        (lambda t: t.pop("wte.weight"), "The tensor wte.weight is missing"),
         (lambda t: t.pop("h.0.attn.c_attn.bias"), "Unknown: h.0.attn.c_proj.bias"),
     ],
 )

@@ -119,7 +119,8 @@ def _require_possible(request: ExportRequest, results: Sequence[SubmissionResult
         )
     if request.platform == "canvas" and request.feedback and not request.download:
         raise UsageError(
-            "Canvas matches feedback by the names in its download of submissions: add --download."
+            "Canvas needs the file names of its download of submissions to match feedback with "
+            "students. Add --download with the path of this download."
         )
     if request.platform == "csv" and not request.id_column:
         raise UsageError(

@@ -43,9 +43,11 @@ class Platform:
         has_assignments: whether the names of columns for marks contain an id, as in
             `Week 3 (123456)`. In such a file, one row contains the maximum of each column.
         most: the column with the maximum of each mark; empty if there is none.
-        lock: the column that shows whether a mark is locked; empty for the column of the marks.
+        lock: the column that shows whether a mark is locked. If it is empty, the column for marks
+            shows this.
         locked: maps each value that locks a mark, in capitals, to the reason.
-        has_new_numbers: whether ids are different in each assignment, and can identify groups.
+        has_new_numbers: whether the ids are different in each assignment. Such an id can be that of
+            a group.
         missing: advice to the user if a required column is missing.
     """
 

@@ -1,7 +1,7 @@
-"""Load the data with which `grader compare` compares a student's file and other correct files.
+"""Load the data for `grader compare`, which shows other correct files next to the student's file.
 
 `solutions/NN-name/compare.py` lists the variants and when to choose each of them, the calls for
-which the cost is counted, and the questions.
+which the cost is counted, and the questions to the student.
 """
 
 from __future__ import annotations

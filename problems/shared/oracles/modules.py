@@ -41,7 +41,7 @@ def slopes(module, x, upstream, names=None):
         module: the correct module.
         x: its input.
         upstream: the gradient with respect to the output.
-        names: the names of parameters; by default all. `key.bias` is left out.
+        names: the names of parameters; by default all. `key.bias` is always left out.
     """
     parameters = compare.parameters_of(module, names or dict(module.named_parameters()))
     parameters = {name: each for name, each in parameters.items() if name != "key.bias"}

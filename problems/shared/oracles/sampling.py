@@ -190,9 +190,9 @@ def are_tokens(drawn, call, shape):
 
 
 def have_frequencies(drawn, call, shape, probabilities):
-    """Require that each row of `drawn` has the frequencies in the same row of `probabilities`.
+    """Require for each row of `drawn` that its tokens have the probabilities in `probabilities`.
 
-    `shape` is the shape of one row of `drawn`.
+    The two arguments have the same number of rows. `shape` is the shape of one row of `drawn`.
     """
     are_tokens(drawn, call, (len(probabilities), *shape, len(probabilities[0])))
     for row, each in zip(drawn, probabilities, strict=True):

@@ -55,7 +55,7 @@ def is_variance(value, call, d_k, n_pairs, scaled):
 
 
 def same_again(values, call, what):
-    """Require two equal values. `what` describes their common seed, for the message."""
+    """Require that two values are equal. `what` describes the seed for both, in the message."""
     first, again = values
     same = math.isclose(first, again, rel_tol=1e-6)
     require(same, f"{call}\n{what} gave {first:.6g}, then {again:.6g}.")
@@ -87,7 +87,7 @@ def scaled_exactly(values, call, d_k):
 
 def mean_of_two_pairs(mean, call):
     """Require that the mean of the variances of two dot products with d_k = 16 is about 8."""
-    meaning = "about 8, half of d_k, as n_pairs is only 2"
+    meaning = "about 8, which is half of d_k, because n_pairs is only 2"
     check_number(mean, 5.2, 11.36, call, meaning, "It returned {} on average over 400 seeds")
 
 

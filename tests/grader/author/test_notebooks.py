@@ -1,4 +1,4 @@
-"""Notebooks contain the files that students receive, and run if PyTorch is installed."""
+"""A notebook contains the files that students receive. It can be run if PyTorch is installed."""
 
 from __future__ import annotations
 

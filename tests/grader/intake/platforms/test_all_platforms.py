@@ -52,7 +52,7 @@ def test_one_student_cannot_turn_a_class_into_a_download(take: Take) -> None:
     ],
 )
 def test_one_name_does_not_turn_a_class_into_a_download(take: Take, name: str) -> None:
-    """A student whose name looks like a platform's file affects no other student."""
+    """If a student is named like a platform's file, the other students are read as usual."""
     files = {f"{student}/{ID}/problem.py": RIGHT for student in ("ada", "bea", "cho")}
     own = {name: zip_file(COURSE)} if name.endswith(".zip") else {f"{name}/{ID}/problem.py": RIGHT}
     intake = take(files | own)
