@@ -97,7 +97,8 @@ class AdamW:
     Args:
         parameters: the parameters to train; may be an iterator, such as model.parameters().
         lr: the learning rate.
-        betas: the factors of the old running means in each step: of gradients, and of squares.
+        betas: each step multiplies the old mean of the gradients by the first factor, and the old
+            mean of their squares by the second.
         eps: a number that is added to the root of the mean square.
         weight_decay: each step multiplies a parameter by 1 - lr * weight_decay.
 
