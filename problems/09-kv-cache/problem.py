@@ -33,7 +33,7 @@ def kv_cache_bytes(
 
 
 class CachedAttention(nn.Module):
-    """Causal self-attention that continues where its past ends, without dropout.
+    """Causal self-attention without dropout. New tokens also attend to the tokens in `past`.
 
     Args:
         n_embd: the embedding width C.
