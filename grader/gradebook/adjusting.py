@@ -51,7 +51,7 @@ class ClassBook:
         results: the results with the full names from the roster and with new adjustments.
         wrong: messages about lines that match nothing, are invalid or contradict each other.
         open: messages about missing submissions, missing marks and unknown submission times.
-        ungraded: the messages in `open` about lines for a problem that has not been graded.
+        ungraded: messages about lines for a problem that has not been graded.
 
     Raises:
         UsageError: a file can't be read or is invalid.
@@ -74,7 +74,7 @@ class ClassBook:
         self.people = People(self.results, self.matched, also)
         self.wrong: dict[str, None] = {}
         self.open: dict[str, None] = {}
-        self.ungraded: set[str] = set()
+        self.ungraded: dict[str, None] = {}
         self._path = book.path(Correction.file)
         self._problems = problems
         self._is_whole = is_whole
@@ -105,7 +105,7 @@ class ClassBook:
     @property
     def messages(self) -> list[str]:
         """All messages. If there are no results, there are no messages."""
-        return [*self.wrong, *self.open] if self.results else []
+        return [*self.wrong, *self.open, *self.ungraded] if self.results else []
 
     def require_effect(self) -> None:
         """Check that each line of the instructor's files has an effect.
@@ -234,9 +234,8 @@ class ClassBook:
             self.wrong[line.with_advice(why, "problem", near)] = None
         else:
             who = "nobody has" if line.for_everybody else f"{quoted(line.submission)} has not"
-            message = line.without_effect(f"{who} been graded in {quoted(line.problem)}")
-            self.open[message] = None
-            self.ungraded.add(message)
+            why = f"{who} been graded in {quoted(line.problem)}"
+            self.ungraded[line.without_effect(why)] = None
         return False
 
     def _extensions_by_person(self) -> dict[str, Extensions]:

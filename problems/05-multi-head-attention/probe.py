@@ -355,7 +355,7 @@ def showing(problem, q, k, v, *, dropout, q_and_k=0.0, added=0.0):
     return module, torch.eye(LENGTH, n_embd, dtype=torch.float64)
 
 
-def telltale(problem, dropout, uneven=0.0):
+def with_visible_dropout(problem, dropout, uneven=0.0):
     """Return a layer and a sequence for which the output shows what dropout drops.
 
     All scores are equal. So each attention weight is 1/3, for any scale. In COPIES entries, the
@@ -372,7 +372,7 @@ def telltale(problem, dropout, uneven=0.0):
 
 
 def is_readable(problem):
-    """Return whether the output of `telltale` shows what dropout drops.
+    """Return whether the output of `with_visible_dropout` shows what dropout drops.
 
     The output does not show it if the layer splits the heads or the output of c_attn wrongly. To
     test the splitting, query i in head h has a very large score with token i + h. So this token has
@@ -385,7 +385,7 @@ def is_readable(problem):
     rows = [torch.cat([v[h, :, (i + h) % LENGTH] for h in range(HEADS)]) for i in range(LENGTH)]
     module, sequence = showing(problem, q, k, v, dropout=0.0)
     one_found = torch.allclose(module.eval()(sequence[None])[0], torch.stack(rows))
-    module, sequence = telltale(problem, 0.0)
+    module, sequence = with_visible_dropout(problem, 0.0)
     return one_found and torch.allclose(module.eval()(sequence[None]), sequence.new_tensor(4 / 3))
 
 
@@ -478,7 +478,7 @@ def about_dropout(problem):
 
     @functools.cache
     def trained():
-        module, sequence = telltale(problem, RATE)
+        module, sequence = with_visible_dropout(problem, RATE)
         return torch.cat(
             [outputs_of_copies(module, sequence, batch=30, seed=seed) for seed in range(12)]
         )
@@ -488,7 +488,7 @@ def about_dropout(problem):
 
         The pairs are calls with equal seeds, calls with different seeds, and successive calls.
         """
-        module, sequence = telltale(problem, RATE)
+        module, sequence = with_visible_dropout(problem, RATE)
         first, again, other, following = (
             outputs_of_copies(module, sequence, 24, s) for s in (3, 3, 4, None)
         )
@@ -497,16 +497,23 @@ def about_dropout(problem):
 
     def own_weights():
         """Return whether the output has more distinct values than correct dropout can produce."""
-        return len(values(outputs_of_copies(*telltale(problem, RATE, 0.1), batch=30, seed=3))) > 12
+        return (
+            len(
+                values(
+                    outputs_of_copies(*with_visible_dropout(problem, RATE, 0.1), batch=30, seed=3)
+                )
+            )
+            > 12
+        )
 
     def back_in_training():
         """Return the distinct values in training mode after a call in evaluation mode."""
-        module, sequence = telltale(problem, RATE)
+        module, sequence = with_visible_dropout(problem, RATE)
         module.eval()(sequence[None].clone())  # the code may change its argument
         return values(outputs_of_copies(module.train(), sequence, batch=30, seed=3))
 
     def in_evaluation():
-        module, sequence = telltale(problem, RATE)
+        module, sequence = with_visible_dropout(problem, RATE)
         return values(outputs_of_copies(module.eval(), sequence, 2, seed=5))
 
     def gradient():
@@ -515,7 +522,7 @@ def about_dropout(problem):
         return found.isfinite().all()
 
     def of_one_sequence():
-        module, sequence = telltale(problem, RATE)
+        module, sequence = with_visible_dropout(problem, RATE)
         return how_often(
             torch.cat([outputs_of_copies(module, sequence, batch=1, seed=n) for n in range(9)])
         )
